@@ -1,0 +1,1 @@
+"""The ledger room: what exists, who may use how much, what was decided."""

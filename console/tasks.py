@@ -1,0 +1,47 @@
+"""Every Celery task: parse ids, read the clock, make one call. Messages only wake; rows are the truth."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from console import health
+from console.push import pipeline
+
+
+def poke(cluster_id: int) -> None:
+    """Wake a worker for one cluster now. A dead broker costs speed only: the sweep finds the cluster."""
+    try:
+        push.apply_async((cluster_id,), ignore_result=True)
+    except Exception:  # any transport raises its own kind of error here
+        return
+
+
+@shared_task
+def push(cluster_id: int) -> None:
+    """One pass of the push for one cluster."""
+    pipeline.push(cluster_id=cluster_id, at=timezone.now())
+
+
+@shared_task
+def sweep() -> None:
+    """Wake every cluster that is due: its desired generation is ahead, a retry is due, or time changed what it should hold."""
+    for cluster_id in pipeline.due(at=timezone.now()):
+        poke(cluster_id)
+
+
+@shared_task
+def observe_all() -> None:
+    """Read every cluster's nodes and jobs."""
+    for cluster_id in pipeline.observable(at=timezone.now()):
+        observe.delay(cluster_id)
+
+
+@shared_task
+def observe(cluster_id: int) -> None:
+    """Read one cluster's nodes and jobs."""
+    pipeline.observe(cluster_id=cluster_id, at=timezone.now())
+
+
+@shared_task
+def heartbeat() -> None:
+    """Beat sends it, a worker runs it: both are alive."""
+    health.heartbeat(at=timezone.now())

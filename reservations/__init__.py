@@ -1,0 +1,1 @@
+"""The calendar room: who holds which nodes, when."""
