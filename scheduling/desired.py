@@ -11,7 +11,7 @@ UNLIMITED = None  # a limit of None is "no limit"; every dialect writes it as it
 
 @dataclass(frozen=True, slots=True)
 class DesiredFlavor:
-    """A kind of node. `node_labels` are native label pairs, `gres_type` and `partition` Slurm's words, "" where none."""
+    """A kind of node. `node_labels` are native label pairs, `gres_type` and `partition` Slurm's words, "" if none."""
 
     name: str
     gpu_model: str
@@ -34,7 +34,7 @@ class DesiredQuota:
 
 @dataclass(frozen=True, slots=True)
 class DesiredTeam:
-    """A team on this cluster. `account` is its mapped name there; the parent is an account too, "" for a child of the root."""
+    """A team on this cluster. `account` is its mapped name there; so is `parent`, "" for a child of the root."""
 
     team: str
     account: str
@@ -45,7 +45,7 @@ class DesiredTeam:
 
 @dataclass(frozen=True, slots=True)
 class DesiredReservation:
-    """An approved reservation that is not over. `nodes` are all held nodes, sorted, `spares` those of them that are spare.
+    """An approved reservation that is not over. `nodes` are all held nodes, sorted, `spares` those that are spare.
 
     `teams` holds the accounts that may use it. `start_minute` <= at < `end_minute` makes it active.
     """

@@ -5,7 +5,7 @@ DesiredState into objects and parses what a driver read into the same kind of ob
 serves all. A dry run is this plan, not applied.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -27,16 +27,17 @@ class ClassRules:
     """How objects of one class are written, and where their writes stand in a plan.
 
     `rank` is the place of the class in creation order. `write(verb, name, before, after)` gives the native words;
-    `before` is empty on a create, `after` on a delete. `release(before, after)` gives the attributes that may be
+    `before` is empty on a create, `after` on a delete. `release(before, after, rivals)` gives the attributes that may be
     written at once because they take nothing that another object may still hold: `after` when the whole change gives
-    back, `before` when it gives back nothing, something between otherwise. `seen(before, after)` lets a dialect call
-    two values equal that only look different (the start of a reservation that has begun). `deletes` says when an owned
-    object that is no longer wanted goes: before anything is taken, after everything is built, or not at all.
+    back, `before` when nothing need be given back first, something between otherwise, and {} when the object must go
+    before it comes again; `rivals` is what the other objects of the class shall be. `seen(before, after)` lets a dialect
+    call two values equal that only look different (the start of a reservation that has begun). `deletes` says when an
+    owned object that is no longer wanted goes: before anything is taken, after everything is built, or not at all.
     """
 
     rank: int
     write: Callable[[Verb, str, Attributes, Attributes], Written]
-    release: Callable[[Attributes, Attributes], Attributes] | None = None
+    release: Callable[[Attributes, Attributes, Sequence[Attributes]], Attributes] | None = None
     seen: Callable[[Attributes, Attributes], Attributes] | None = None
     deletes: Literal["early", "late", "never"] = "late"
 
@@ -46,8 +47,8 @@ class NativeObject:
     """One thing on a cluster in its scheduler's words.
 
     `object_class` is one of the classes a dialect lists, in the order in which it may be created ("account",
-    "reservation"; "Namespace", "ResourceFlavor", "ClusterQueue"); `attributes` are compared by value after the dialect's
-    normalisation; `native` is what the driver sends (argv lists, a manifest) and is not compared.
+    "reservation"; "Namespace", "ResourceFlavor", "ClusterQueue"); `attributes` are compared by value after the
+    dialect's normalisation; `native` is what the driver sends (argv lists, a manifest) and is not compared.
     `owned` is false for what somebody else made: shown, never touched. `rules` come from the dialect; an object without
     them is written by sending its `native` as it is.
     """
@@ -75,7 +76,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Compromise:
-    """What a plan had to leave out because the scheduler cannot hold it, in one sentence, with the thing it concerns."""
+    """What a plan had to leave out because the scheduler cannot hold it, in a sentence, with the thing it concerns."""
 
     code: str
     subject: str
@@ -103,7 +104,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One write. `commands` is what a person could paste instead: shell lines or one YAML document, secrets never in it."""
+    """One write. `commands` is what a person could paste instead: shell lines or one YAML document, never a secret."""
 
     verb: Verb
     object_class: str
@@ -150,7 +151,7 @@ def diff(rendered: Rendered, observed: Observed, keep: AbstractSet[tuple[str, st
         if found is not None and not found.owned:
             foreign.append(key)
         else:
-            placed += _steps_towards(item, found, place)
+            placed += _steps_towards(item, found, place, rendered)
     for key, found in present.items():
         if found.owned and key not in wanted and key not in keep:
             placed += _removal(found)
@@ -158,23 +159,33 @@ def diff(rendered: Rendered, observed: Observed, keep: AbstractSet[tuple[str, st
     return Plan(tuple(step for _, step in placed), rendered.compromises, tuple(sorted(foreign)))
 
 
-def _steps_towards(item: NativeObject, found: NativeObject | None, place: int) -> list[tuple[_Place, Step]]:
-    """No step, one, or two: where a change gives back and takes, it first gives back."""
+def _steps_towards(
+    item: NativeObject, found: NativeObject | None, place: int, rendered: Rendered
+) -> list[tuple[_Place, Step]]:
+    """No step, one, or two: where a change both gives back and takes, it first gives back."""
     rules = _rules_of(item)
     forwards: _Place = (_BUILD, rules.rank, place, item.name)
+    backwards: _Place = (_RELEASE, -rules.rank, -place, item.name)
     if found is None:
         return [(forwards, _step("create", item, {}, item.attributes))]
     before = rules.seen(found.attributes, item.attributes) if rules.seen else found.attributes
     after = item.attributes
     if not changes_between(before, after):
         return []
-    backwards: _Place = (_RELEASE, -rules.rank, -place, item.name)
-    middle = rules.release(before, after) if rules.release else before
+    middle = rules.release(before, after, _rivals(item, rendered)) if rules.release else before
+    if not middle:
+        return [(backwards, _step("delete", item, before, {})), (forwards, _step("create", item, {}, after))]
     if not changes_between(middle, after):
         return [(backwards, _step("update", item, before, after))]
     if not changes_between(before, middle):
         return [(forwards, _step("update", item, before, after))]
     return [(backwards, _step("update", item, before, middle)), (forwards, _step("update", item, middle, after))]
+
+
+def _rivals(item: NativeObject, rendered: Rendered) -> list[Attributes]:
+    """What the other objects of the class shall be."""
+    same_class = (other for other in rendered.objects if other.object_class == item.object_class)
+    return [other.attributes for other in same_class if other is not item]
 
 
 def _removal(found: NativeObject) -> list[tuple[_Place, Step]]:

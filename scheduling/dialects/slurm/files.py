@@ -1,0 +1,71 @@
+"""How is a Slurm cluster written into files, and read back? (one command a line, for sacctmgr and scontrol)
+
+`sacctmgr -i < sacctmgr.txt` makes the accounts, or brings them to these values where they are there already;
+`scontrol < reservations.txt` (under TZ=UTC) makes the reservations.
+"""
+
+import shlex
+from collections.abc import Mapping
+
+from scheduling.dialects.errors import UnreadableAnswer
+from scheduling.dialects.slurm import accounts, reservations
+from scheduling.dialects.slurm.parse import NO_RESERVATIONS, key_values
+from scheduling.plan import Rendered
+
+ACCOUNTS_FILE = "slurm/sacctmgr.txt"
+RESERVATIONS_FILE = "slurm/reservations.txt"
+
+
+def files(rendered: Rendered) -> dict[str, str]:
+    """Path below the cluster's folder -> text, the same bytes for the same state."""
+    account_lines: list[str] = []
+    reservation_lines: list[str] = []
+    for item in rendered.objects:
+        if item.object_class == accounts.OBJECT_CLASS and item.rules:
+            changed = item.rules.write("update", item.name, {}, item.attributes).native
+            account_lines += [_without_command(argv) for argv in (*item.native, *changed)]
+        elif item.object_class == reservations.OBJECT_CLASS:
+            reservation_lines += [_without_command(argv) for argv in item.native]
+    return {ACCOUNTS_FILE: _joined(account_lines), RESERVATIONS_FILE: _joined(reservation_lines)}
+
+
+def parse_files(texts: Mapping[str, str]) -> dict[str, str]:
+    """What READS would answer on a cluster that holds exactly these files; no files is a cluster without objects.
+
+    Raises UnreadableAnswer for a line that files() does not write.
+    """
+    cluster = ""
+    made, associated = ["root|default root account|root"], []
+    for line in texts.get(ACCOUNTS_FILE, "").splitlines():
+        words = shlex.split(line)
+        if words[:2] == ["add", "account"] and len(words) > 3:
+            values = dict(word.split("=", 1) for word in words[3:])
+            cluster = values["cluster"]
+            made.append(f"{words[2]}|{values['description']}|{values['organization']}")
+            associated.append(f"{cluster}|{words[2]}|||{values['parent']}|{values['fairshare']}")
+        elif words[:2] != ["modify", "account"]:
+            raise UnreadableAnswer(ACCOUNTS_FILE, f"not a line of ours: {line[:120]!r}")
+    return {
+        "config": f"ClusterName = {cluster or 'files'}\nSLURM_VERSION = 0\n",
+        "accounts": _joined(made),
+        "associations": _joined([f"{cluster or 'files'}|root||||1", *associated]),
+        "reservations": _joined(_reservation_lines(texts.get(RESERVATIONS_FILE, ""))) or NO_RESERVATIONS,
+    }
+
+
+def _reservation_lines(text: str) -> list[str]:
+    lines = []
+    for line in text.splitlines():
+        words = shlex.split(line)
+        if words[:2] != ["create", "reservation"] or "ReservationName" not in key_values(line):
+            raise UnreadableAnswer(RESERVATIONS_FILE, f"not a line of ours: {line[:120]!r}")
+        lines.append(" ".join(words[2:]))
+    return lines
+
+
+def _without_command(argv: tuple[str, ...]) -> str:
+    return shlex.join(part for part in argv[1:] if part != "-i")
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,108 @@
+"""How is a reservation written as Slurm's own? (create, change only what differs, delete)
+
+Nodes are always named: Slurm's own choice by count or GPUs may grant fewer nodes or share them. No flags are set.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from scheduling.dialects.slurm.names import moment, node_list, shell_line
+from scheduling.hostlist import expand
+from scheduling.plan import Attributes, ClassRules, NativeObject, Verb, Written
+
+OBJECT_CLASS = "reservation"
+RANK = 1
+OWN_PREFIX = "berth-"
+# slurmctld takes a start up to 600 s in the past; half of it leaves room for a slow run of the plan.
+_START_SLACK_SECONDS = 300
+
+
+def reservation(name: str, attributes: Attributes, at: int | None = None, owned: bool = True) -> NativeObject:
+    """A reservation with nodes, start and end (epoch seconds), accounts, users and flags.
+
+    `at` is the moment of rendering in epoch seconds; None for one that was read, which is never created.
+    """
+    rules = ClassRules(
+        rank=RANK,
+        write=partial(_write, at),
+        release=_release,
+        seen=None if at is None else partial(_seen, at),
+        deletes="early",
+    )
+    native = () if at is None else (_create(at, name, attributes),)
+    return NativeObject(OBJECT_CLASS, name, attributes, native, owned, rules)
+
+
+def _write(at: int | None, verb: Verb, name: str, before: Attributes, after: Attributes) -> Written:
+    if verb == "create":
+        argvs: tuple[tuple[str, ...], ...] = (_create(at, name, after),)
+    elif verb == "update":
+        argvs = _update(at, name, before, after)
+    else:
+        argvs = (("scontrol", "delete", f"ReservationName={name}"),)
+    return Written(argvs, tuple(shell_line(argv) for argv in argvs))
+
+
+def _create(at: int | None, name: str, after: Attributes) -> tuple[str, ...]:
+    return (
+        "scontrol",
+        "create",
+        "reservation",
+        f"ReservationName={name}",
+        f"StartTime={moment(_acceptable_start(at, after['start']))}",
+        f"EndTime={moment(after['end'])}",
+        f"Nodes={after['nodes']}",
+        f"Accounts={after['accounts']}",
+    )
+
+
+def _update(at: int | None, name: str, before: Attributes, after: Attributes) -> tuple[tuple[str, ...], ...]:
+    """One command for all values, one more per flag: of several Flags-= in one command only the last is heard."""
+    start = ("scontrol", "update", f"ReservationName={name}")
+    changed = {key for key in after if before.get(key) != after[key]}
+    settings = []
+    if "start" in changed:
+        settings.append(f"StartTime={moment(_acceptable_start(at, after['start']))}")
+    if "end" in changed:
+        settings.append(f"EndTime={moment(after['end'])}")
+    for key, word in (("nodes", "Nodes"), ("accounts", "Accounts"), ("users", "Users")):
+        if key in changed:
+            settings.append(f"{word}={after[key]}")
+    argvs = [(*start, *settings)] if settings else []
+    if "flags" in changed:
+        surplus = set(filter(None, before.get("flags", "").split(","))) - set(after["flags"].split(","))
+        argvs += [(*start, f"Flags-={flag}") for flag in sorted(surplus)]
+    return tuple(argvs)
+
+
+def _acceptable_start(at: int | None, start: int) -> int:
+    """The start itself, or `at` where it lies further back than slurmctld takes."""
+    return start if at is None or start > at - _START_SLACK_SECONDS else at
+
+
+def _seen(at: int, before: Attributes, after: Attributes) -> Attributes:
+    """Two starts that both lie in the past are one: when it began changes nothing any more."""
+    if before["start"] <= at and after["start"] <= at:
+        return {**before, "start": after["start"]}
+    return before
+
+
+def _release(before: Attributes, after: Attributes, rivals: Sequence[Attributes]) -> Attributes:
+    """What to write before anything else, so that no reservation is refused for nodes that another is about to leave.
+
+    All of a change that only gives back; where a rival shall have what this one still holds, what stays the same of it,
+    and {} (delete, then create) where nothing stays; nothing otherwise.
+    """
+    held, wanted = set(expand(before["nodes"])), set(expand(after["nodes"]))
+    start, end = max(before["start"], after["start"]), min(before["end"], after["end"])
+    if wanted <= held and (start, end) == (after["start"], after["end"]):
+        return after
+    if not any(_overlap(before, rival) for rival in rivals):
+        return before
+    kept = held & wanted
+    return {**before, "nodes": node_list(kept), "start": start, "end": end} if kept and start < end else {}
+
+
+def _overlap(one: Attributes, other: Attributes) -> bool:
+    in_time = one["start"] < other["end"] and other["start"] < one["end"]
+    return in_time and not set(expand(one["nodes"])).isdisjoint(expand(other["nodes"]))
