@@ -44,7 +44,7 @@ class ClusterEndpoint(models.Model):
     lease_holder = models.CharField(max_length=255, blank=True)
     read_at = models.DateTimeField(null=True, blank=True)
     verified_at = models.DateTimeField(null=True, blank=True)
-    verified_generation = models.BigIntegerField(default=0)
+    tried_generation = models.BigIntegerField(default=-1)
     version_seen = models.CharField(max_length=100, blank=True)
 
     class Meta:
@@ -57,6 +57,7 @@ class PushPlan(models.Model):
     class State(models.TextChoices):
         DRY_RUN = "dry_run"
         WAITING = "waiting"
+        APPROVED = "approved"
         APPLYING = "applying"
         APPLIED = "applied"
         VERIFIED = "verified"
@@ -71,6 +72,8 @@ class PushPlan(models.Model):
     is_drift = models.BooleanField(default=False)
     compromises = models.JSONField(default=list)
     gate_reasons = models.JSONField(default=list)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    approved_by = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
     sentence = models.CharField(max_length=1000, blank=True)
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)

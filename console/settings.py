@@ -199,7 +199,9 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 0}
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "console.tasks.sweep", "schedule": BERTH_BEAT_SECONDS},
     "observe": {"task": "console.tasks.observe_all", "schedule": BERTH_DRIFT_CHECK_SECONDS},
-    "beat": {"task": "console.tasks.heartbeat", "schedule": 10.0},
+    "lapse": {"task": "console.tasks.lapse_holds", "schedule": 30.0},
+    "seal": {"task": "console.tasks.seal_events", "schedule": 60.0},
+    "heartbeat": {"task": "console.tasks.heartbeat", "schedule": 10.0},
 }
 
 REST_FRAMEWORK = {

@@ -3,8 +3,11 @@
 from celery import shared_task
 from django.utils import timezone
 
+from allocations.services import sealing
 from console import health
+from console.push import observe as watching
 from console.push import pipeline
+from reservations.services import lapse
 
 
 def poke(cluster_id: int) -> None:
@@ -31,14 +34,26 @@ def sweep() -> None:
 @shared_task
 def observe_all() -> None:
     """Read every cluster's nodes and jobs."""
-    for cluster_id in pipeline.observable(at=timezone.now()):
+    for cluster_id in watching.observable(at=timezone.now()):
         observe.delay(cluster_id)
 
 
 @shared_task
 def observe(cluster_id: int) -> None:
     """Read one cluster's nodes and jobs."""
-    pipeline.observe(cluster_id=cluster_id, at=timezone.now())
+    watching.observe_quietly(cluster_id=cluster_id, at=timezone.now())
+
+
+@shared_task
+def lapse_holds() -> None:
+    """Give back provisional holds that nobody decided in time, cluster by cluster."""
+    lapse.lapse_all(at=timezone.now())
+
+
+@shared_task
+def seal_events() -> None:
+    """Chain the events that no running transaction can still precede."""
+    sealing.seal(at=timezone.now())
 
 
 @shared_task

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('allocations', '0001_first_tables'),
+        ('allocations', '0003_inventory_marks_and_positions'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
                 ('lease_holder', models.CharField(blank=True, max_length=255)),
                 ('read_at', models.DateTimeField(blank=True, null=True)),
                 ('verified_at', models.DateTimeField(blank=True, null=True)),
-                ('verified_generation', models.BigIntegerField(default=0)),
+                ('tried_generation', models.BigIntegerField(default=-1)),
                 ('version_seen', models.CharField(blank=True, max_length=100)),
                 ('cluster', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='endpoint', to='allocations.cluster')),
             ],
@@ -156,13 +156,15 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('generation', models.BigIntegerField()),
                 ('attempt', models.BigIntegerField(default=0)),
-                ('state', models.CharField(choices=[('dry_run', 'Dry Run'), ('waiting', 'Waiting'), ('applying', 'Applying'), ('applied', 'Applied'), ('verified', 'Verified'), ('failed', 'Failed'), ('superseded', 'Superseded'), ('discarded', 'Discarded')], max_length=16)),
+                ('state', models.CharField(choices=[('dry_run', 'Dry Run'), ('waiting', 'Waiting'), ('approved', 'Approved'), ('applying', 'Applying'), ('applied', 'Applied'), ('verified', 'Verified'), ('failed', 'Failed'), ('superseded', 'Superseded'), ('discarded', 'Discarded')], max_length=16)),
                 ('is_drift', models.BooleanField(default=False)),
                 ('compromises', models.JSONField(default=list)),
                 ('gate_reasons', models.JSONField(default=list)),
+                ('fingerprint', models.CharField(blank=True, max_length=64)),
                 ('sentence', models.CharField(blank=True, max_length=1000)),
                 ('created_at', models.DateTimeField()),
                 ('finished_at', models.DateTimeField(blank=True, null=True)),
+                ('approved_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='plans', to='allocations.cluster')),
             ],
             options={

@@ -1,0 +1,91 @@
+"""How is a cluster reached, and who said so? Making and changing endpoints; opening their drivers."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.db import transaction
+
+from allocations.errors import Invalid, WrongState
+from allocations.events import record
+from allocations.models import Cluster, User
+from allocations.services import fleet
+from console.drivers import Driver, Endpoint, open_driver
+from console.models import ClusterEndpoint
+
+MODES = ("observe", "propose", "enforce")
+_KINDS_OF = {
+    "slurm_cli": {"slurm", "slinky"},
+    "slurmrestd": {"slurm", "slinky"},
+    "kubernetes": {"kueue", "volcano", "kai", "yunikorn", "slinky"},
+    "files": {"slurm", "kueue", "volcano", "kai", "yunikorn", "slinky"},
+}
+
+
+@transaction.atomic
+def connect(
+    *,
+    name: str,
+    kind: str,
+    driver: str,
+    options: Mapping[str, Any],
+    zone: str = "UTC",
+    modes: Mapping[str, str] | None = None,
+    actor: User | None,
+    at: datetime,
+) -> ClusterEndpoint:
+    """Make or change a cluster's endpoint. A new one starts in observe mode for every object class.
+
+    Raises Invalid for an unknown kind, driver, zone or mode, and WrongState when a cluster of that name is of
+    another kind: a kind is for life, because what stands on the cluster is in its words.
+    """
+    if driver not in _KINDS_OF:
+        raise Invalid(f"There is no driver {driver}: use {', '.join(_KINDS_OF)}.")
+    if kind not in _KINDS_OF[driver]:
+        raise Invalid(f"The driver {driver} does not reach a {kind} cluster.")
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise Invalid(f"{zone} is not an IANA time zone, such as Europe/Zurich.") from error
+    for mode in (modes or {}).values():
+        if mode not in MODES:
+            raise Invalid(f"There is no mode {mode}: use {', '.join(MODES)}.")
+    known = Cluster.objects.filter(name=name).first()
+    if known is not None and known.kind != kind:
+        raise WrongState(f"{name} is a {known.kind} cluster: connect the {kind} one under another name.")
+    cluster = fleet.connect_cluster(name=name, kind=kind, zone=zone, actor=actor, at=at)
+    found = ClusterEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+    endpoint = found or ClusterEndpoint(cluster=cluster, modes={"*": "observe"})
+    before = _facts(endpoint) if found else None
+    endpoint.driver, endpoint.options = driver, dict(options)
+    if modes:
+        endpoint.modes = dict(modes)
+    endpoint.next_push_at = at
+    if before != _facts(endpoint):
+        endpoint.save()
+        record(
+            "cluster.connected",
+            subject=("cluster", cluster.name),
+            actor=actor,
+            at=at,
+            cluster=cluster,
+            before=before,
+            after=_facts(endpoint),
+        )
+    return endpoint
+
+
+def _facts(endpoint: ClusterEndpoint) -> dict[str, Any]:
+    return {"driver": endpoint.driver, "options": endpoint.options, "modes": endpoint.modes}
+
+
+def driver_of(endpoint: ClusterEndpoint) -> Driver:
+    """The driver that speaks to this endpoint. Raises DriverError when its credentials cannot be read."""
+    cluster = endpoint.cluster
+    return open_driver(Endpoint(cluster=cluster.name, kind=cluster.kind, driver=endpoint.driver, **endpoint.options))
+
+
+def mode_of(endpoint: ClusterEndpoint, object_class: str) -> str:
+    """observe, propose or enforce for one object class; "*" speaks for the classes not named."""
+    return endpoint.modes.get(object_class, endpoint.modes.get("*", "observe"))

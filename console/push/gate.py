@@ -1,0 +1,43 @@
+"""Which steps of a plan must wait, and for what? (modes, freezes, deletes that nobody is sure of)"""
+
+from collections.abc import Iterable
+
+from console.models import ClusterEndpoint, OwnedObject
+from console.push.endpoints import mode_of
+from scheduling.plan import Plan, Step
+
+# What comes and goes with reservations is deleted as approved; anything else is deleted by a person.
+PASSING = frozenset({"reservation"})
+MANY_DELETES = 10
+
+
+def judge(plan: Plan, endpoint: ClusterEndpoint) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """(steps that may be written, sentences why the plan waits). With any sentence nothing is written.
+
+    Classes in observe mode are left out: their steps are only told. A class in propose mode waits for a person.
+    """
+    writable = tuple(step for step in plan.steps if mode_of(endpoint, step.object_class) != "observe")
+    reasons = [
+        f"{step.object_class} {step.name}: the mode for this class is propose."
+        for step in writable
+        if mode_of(endpoint, step.object_class) == "propose"
+    ]
+    reasons += _unsure_deletes(writable, endpoint)
+    return writable, tuple(reasons)
+
+
+def _unsure_deletes(steps: Iterable[Step], endpoint: ClusterEndpoint) -> list[str]:
+    deletes = [step for step in steps if step.verb == "delete"]
+    if not deletes:
+        return []
+    owned = set(
+        OwnedObject.objects.filter(cluster=endpoint.cluster_id, deleted_at=None).values_list("object_class", "name")
+    )
+    reasons = [
+        f"{step.object_class} {step.name}: it carries Berth's mark but this Berth has no record of making it."
+        for step in deletes
+        if (step.object_class, step.name) not in owned
+    ]
+    if len(deletes) > MANY_DELETES and len(deletes) * 2 > len(owned):
+        reasons.append(f"{len(deletes)} deletes at once, more than half of what Berth owns there.")
+    return reasons

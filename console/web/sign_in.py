@@ -1,0 +1,95 @@
+"""Signing in and out, and the one-time links that make a person."""
+
+from django import forms
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from allocations.services import sessions, teams
+from console.web.access import OPEN, page
+from console.web.request import PersonRequest
+
+
+class SignInForm(AuthenticationForm):
+    """E-mail and password; pasting is welcome."""
+
+    username = forms.EmailField(
+        label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
+    )
+    error_messages = {  # noqa: RUF012  # Django's own shape
+        "invalid_login": "That e-mail and password do not belong together.",
+        "inactive": "This account is switched off.",
+    }
+
+
+class _SignIn(LoginView):
+    template_name = "sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        sessions.note_sign_in(user=form.get_user(), at=timezone.now())
+        return super().form_valid(form)
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        sessions.note_failed_sign_in(email=str(form.data.get("username", ""))[:254], at=timezone.now())
+        return super().form_invalid(form)
+
+
+@page(OPEN)
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The sign-in page; a wrong pair keeps the e-mail that was typed."""
+    return _SignIn.as_view()(request)  # type: ignore[return-value]
+
+
+@page("account.use")
+@require_POST
+def sign_out(request: PersonRequest) -> HttpResponse:
+    """End the session and clear what the browser keeps of it."""
+    sessions.note_sign_out(user=request.user, at=timezone.now())
+    logout(request)
+    response = HttpResponseRedirect("/sign-in")
+    response["Clear-Site-Data"] = '"cache", "storage"'
+    return response
+
+
+class NewPersonForm(forms.Form):
+    """A name and a password for the person behind a one-time link."""
+
+    name = forms.CharField(max_length=200, label="Your name")
+    password = forms.CharField(
+        label="Password", min_length=12, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+
+
+@page(OPEN)
+@require_http_methods(["GET", "POST"])
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """A one-time link: choose a name and a password, then be signed in."""
+    invitation = teams.invitation(token=token, at=timezone.now())
+    form = NewPersonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        person = teams.accept_invitation(
+            token=token, name=form.cleaned_data["name"], password=form.cleaned_data["password"], at=timezone.now()
+        )
+        login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+        return redirect("home")
+    return render(request, "join.html", {"form": form, "invitation": invitation})
+
+
+@page("account.use")
+@require_http_methods(["GET", "POST"])
+def account(request: PersonRequest) -> HttpResponse:
+    """My zone, my password, my sessions. A new password ends every other session."""
+    form = PasswordChangeForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        sessions.change_password(
+            user=request.user, password=form.cleaned_data["new_password1"], at=timezone.now()
+        )
+        update_session_auth_hash(request, request.user)
+        return redirect("account")
+    return render(request, "account.html", {"form": form})
