@@ -27,12 +27,13 @@ class ClassRules:
     """How objects of one class are written, and where their writes stand in a plan.
 
     `rank` is the place of the class in creation order. `write(verb, name, before, after)` gives the native words;
-    `before` is empty on a create, `after` on a delete. `release(before, after, rivals)` gives the attributes that may be
-    written at once because they take nothing that another object may still hold: `after` when the whole change gives
-    back, `before` when nothing need be given back first, something between otherwise, and {} when the object must go
-    before it comes again; `rivals` is what the other objects of the class shall be. `seen(before, after)` lets a dialect
-    call two values equal that only look different (the start of a reservation that has begun). `deletes` says when an
-    owned object that is no longer wanted goes: before anything is taken, after everything is built, or not at all.
+    `before` is empty on a create, `after` on a delete. `release(before, after, rivals)` gives the attributes that may
+    be written at once because they take nothing that another object may still hold: `after` when the whole change
+    gives back, `before` when nothing need be given back first, something between otherwise, and {} when the object
+    must go before it comes again; `rivals` is what the other objects of the class shall be. `seen(before, after)` lets
+    a dialect call two values equal that only look different (the start of a reservation that has begun). `deletes`
+    says when an owned object that is no longer wanted goes: before anything is taken, after everything is built, or
+    not at all.
     """
 
     rank: int
