@@ -1,0 +1,211 @@
+"""Which nodes does a Slurm listing show? (`scontrol show node` as text or JSON, slurmrestd, `sinfo --json`)"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from scheduling.inventory.documents import json_item_place
+from scheduling.inventory.sightings import Place, SeenNode, checked_node_name
+from scheduling.inventory.slurm_words import read_features, read_gres, read_state
+
+_TEXT_KEYS = frozenset(["OS", "Reason", "Comment", "Extra"])
+_AFTER_REASON = frozenset(
+    ["Reason", "Comment", "Extra", "InstanceId", "InstanceType", "ReservationName", "GpuSpec", "Topology"]
+)
+_KEYS = _TEXT_KEYS | _AFTER_REASON | frozenset(
+    "NodeName Arch CoresPerSocket CPUAlloc CPUEfctv CPUErr CPUTot CPULoad AvailableFeatures ActiveFeatures Features Gres"
+    " GresDrain GresUsed NodeAddr NodeHostName Port Version RealMemory AllocMem FreeMem Sockets Boards CoreSpecCount"
+    " CPUSpecList MemSpecLimit ResCoresPerGPU State ThreadsPerCore TmpDisk Weight Owner MCS_label NextState Partitions"
+    " BootTime SlurmdStartTime LastBusyTime ResumeAfterTime CfgTRES AllocTRES CapWatts CurrentWatts AveWatts LowestJoules"
+    " ConsumedJoules ExtSensorsJoules ExtSensorsWatts ExtSensorsTemp BcastAddr Cluster CertFlags TLSCertLastRenewal".split()
+)  # fmt: skip
+_KEY = re.compile(r"(?:(?<=\s)|^)([A-Za-z_]+)=")
+_WORSE = ("healthy", "suspect", "unknown", "failed")
+_NOTHING = ("", "(null)", "N/A", "n/a", "None")
+Note = Callable[[str], None]
+
+
+def looks_like_scontrol(text: str) -> bool:
+    """Is this the text of `scontrol show node`, in many lines or in one per node?"""
+    return re.search(r"^NodeName=\S+\s", text, re.MULTILINE) is not None and re.search(r"\sCPUTot=", text) is not None
+
+
+def read_scontrol(file: str, text: str, note: Note) -> Iterator[SeenNode]:
+    """Nodes of `scontrol show node` (with or without -o, -d), 20.11 to 26.05. Refuses text between the records."""
+    records: list[tuple[int, list[str]]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("NodeName="):
+            records.append((number, [line]))
+        elif line.strip():
+            if not records or not line[0].isspace():
+                raise Place(file, number).refuse(f"not part of a node: {line.strip()[:60]!r}")
+            records[-1][1].append(line)
+    for number, lines in records:
+        place = Place(file, number)
+        values: dict[str, tuple[str, int]] = {}
+        for offset, line in enumerate(lines):
+            for key, value in _pairs(line):
+                values.setdefault(key, (value, number + offset))
+        yield _from_text(values, place, note)
+
+
+def _pairs(line: str) -> Iterator[tuple[str, str]]:
+    """The key=value pairs of a line. Free text (Reason, Comment, Extra, OS) keeps its blanks and its own `a=b`."""
+    matches = [match for match in _KEY.finditer(line) if match[1] in _KEYS]
+    kept: list[re.Match[str]] = []
+    for match in matches:
+        inside_free_text = kept and kept[-1][1] in _TEXT_KEYS
+        allowed = _AFTER_REASON if inside_free_text and kept[-1][1] != "OS" else _KEYS
+        if match[1] in allowed and match[1] not in {other[1] for other in kept}:
+            kept.append(match)
+    for match, following in zip(kept, [*kept[1:], None], strict=True):
+        value = line[match.end() : following.start() if following else len(line)].strip()
+        yield match[1], value if match[1] in _TEXT_KEYS else value.partition(" ")[0]
+
+
+def _from_text(values: Mapping[str, tuple[str, int]], place: Place, note: Note) -> SeenNode:
+    def text(key: str) -> str:
+        value = values.get(key, ("", 0))[0]
+        return "" if value in _NOTHING else value
+
+    def at(key: str) -> Place:
+        return Place(place.file, values[key][1]) if key in values else place
+
+    for key in ("State", "CPUTot"):
+        if not text(key):
+            raise place.refuse(
+                f"node {text('NodeName')[:60]} has no {key}=: the listing is cut short or not scontrol's"
+            )
+    return _seen(
+        name=text("NodeName"), place=place, state=[text("State")], gres=text("Gres"), tres=text("CfgTRES"),
+        features=text("AvailableFeatures").split(","), partitions=tuple(filter(None, text("Partitions").split(","))),
+        free=(text("Extra"), text("Comment")), reason=text("Reason"), cpus=_whole(text("CPUTot"), at("CPUTot"), "CPUTot"),
+        memory_mb=_whole(text("RealMemory"), at("RealMemory"), "RealMemory"), note=note, gres_place=at("Gres"),
+    )  # fmt: skip
+
+
+def _seen(
+    *, name: Any, place: Place, state: list[str], gres: str, tres: str, features: list[str], partitions: tuple[str, ...],
+    free: tuple[str, ...], reason: str, cpus: int | None, memory_mb: int | None, note: Note, gres_place: Place | None = None,
+) -> SeenNode:  # fmt: skip
+    name = checked_node_name(name, place)
+    condition, drained, strange = read_state(state)
+    if strange:
+        note(f"node state {'+'.join(strange)[:60]} is not known here; such nodes count as unknown")
+    try:
+        gpus, native = read_gres(gres, tres)
+    except ValueError as error:
+        raise (gres_place or place).refuse(f"node {name}: {error}") from error
+    cabinet, model, labels = read_features(features, *free)
+    return SeenNode(
+        name=name, place=place, gpus=gpus, native_model=native, named_model=model, partitions=partitions, labels=labels,
+        condition=condition, drained=drained, reason=_bare_reason(reason), cabinet=cabinet, cpus=cpus, memory_mb=memory_mb,
+    )  # fmt: skip
+
+
+def _bare_reason(reason: str) -> str:
+    """The reason without the `[user@time]` that only the text form adds, so that text and JSON say the same."""
+    return re.sub(r"\s*\[[^\[\]@]*@[^\[\]]*\]\Z", "", reason).strip()
+
+
+def _whole(text: str, place: Place, key: str) -> int | None:
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise place.refuse(f"{key} is {text[:40]!r}, not a whole number")
+    return int(text)
+
+
+def read_json(file: str, text: str, answer: Mapping[str, Any], note: Note) -> Iterator[SeenNode]:
+    """Nodes of `scontrol show node --json`, slurmrestd /nodes or `sinfo --json`, any schema from 0.0.37 on."""
+    if isinstance(answer.get("nodes"), list):
+        yield from (
+            _from_json(node, f"nodes[{index}]", json_item_place(file, text, "nodes", index), note)
+            for index, node in enumerate(answer["nodes"])
+        )
+    elif isinstance(answer.get("sinfo"), list):
+        yield from _from_sinfo(file, text, answer["sinfo"], note)
+    elif answer.get("errors"):
+        raise Place(file, 1).refuse(f"an error answer of slurmrestd, no nodes: {_first_error(answer['errors'])}")
+    else:
+        raise Place(file, 1).refuse(f"Slurm JSON without a list under $.nodes (keys: {', '.join(sorted(answer))[:80]})")
+
+
+def _first_error(errors: Any) -> str:
+    first = errors[0] if isinstance(errors, list) and errors else errors
+    if isinstance(first, dict):
+        first = first.get("description") or first.get("error")
+    return str(first)[:80]
+
+
+def _from_json(node: Any, path: str, place: Place, note: Note) -> SeenNode:
+    if not isinstance(node, dict):
+        raise place.refuse(f"$.{path} is not an object")
+
+    def words(key: str) -> list[str]:
+        value = node.get(key) or []
+        value = value.split(",") if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise place.refuse(f"$.{path}.{key} is not a list of words")
+        return [word for word in value if word]
+
+    def text(key: str) -> str:
+        value = node.get(key)
+        if value is not None and not isinstance(value, str):
+            raise place.refuse(f"$.{path}.{key} is not text")
+        return "" if value is None or value in _NOTHING else value
+
+    if "state" not in node:
+        raise place.refuse(f"$.{path} has no state: not a node of Slurm")
+    return _seen(
+        name=node.get("name"), place=place, state=words("state") + words("state_flags"), gres=text("gres"),
+        tres=text("tres"), features=words("features"), partitions=tuple(words("partitions")),
+        free=(text("extra"), text("comment")), reason=text("reason"), cpus=_number(node.get("cpus"), f"{path}.cpus", place),
+        memory_mb=_number(node.get("real_memory"), f"{path}.real_memory", place), note=note,
+    )  # fmt: skip
+
+
+def _number(value: Any, path: str, place: Place) -> int | None:
+    """A number of Slurm's JSON: plain, or {set, infinite, number}; None when unset or infinite."""
+    if isinstance(value, dict):
+        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise place.refuse(f"$.{path} is {str(value)[:40]}, not a whole number")
+    return value
+
+
+def _from_sinfo(file: str, text: str, rows: list[Any], note: Note) -> Iterator[SeenNode]:
+    """`sinfo --json` groups equal nodes per partition: a node in four partitions comes four times and is one node."""
+    found: dict[str, SeenNode] = {}
+    for index, row in enumerate(rows):
+        place = json_item_place(file, text, "sinfo", index)
+        try:
+            names = row["nodes"]["nodes"]
+            state = row["node"]["state"]
+            partition = row["partition"]["name"] if isinstance(row["partition"], dict) else row["partition"]
+            gres = (row.get("gres") or {}).get("total") or ""
+            features = [*filter(None, ((row.get("features") or {}).get("total") or "").split(","))]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise place.refuse(f"$.sinfo[{index}] lacks {error}: ask with `sinfo --Node --json`") from error
+        for name in names:
+            seen = _seen(
+                name=name, place=place, state=[state] if isinstance(state, str) else state, gres=str(gres), tres="",
+                features=features, partitions=(str(partition),), free=(), reason="", cpus=None, memory_mb=None, note=note,
+            )  # fmt: skip
+            merge_rows(found, seen)
+    yield from found.values()
+
+
+def merge_rows(found: dict[str, SeenNode], seen: SeenNode) -> None:
+    """Put `seen` into `found`; a node that is there already gains the partition, and the worse of two states counts."""
+    first = found.setdefault(seen.name, seen)
+    if first is not seen:
+        found[seen.name] = replace(
+            first,
+            partitions=tuple(dict.fromkeys([*first.partitions, *seen.partitions])),
+            condition=max(first.condition, seen.condition, key=_WORSE.index),
+            drained=first.drained or seen.drained,
+        )
