@@ -1,6 +1,6 @@
 """How is a past fact written down? record(), and the registry of verbs that may be recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
@@ -11,14 +11,23 @@ VERBS: frozenset[str] = frozenset(
     {
         "allocation.granted",
         "allocation.revoked",
+        "approval.decided",
+        "approval_case.opened",
         "approval_policy.set",
+        "cluster.changed",
         "cluster.connected",
         "cluster.frozen",
         "cluster.unfrozen",
         "cluster.mode_set",
+        "events.sealed",
         "fleet.imported",
+        "jobs.observed",
         "node.condition_changed",
+        "outage.cancelled",
+        "outage.planned",
         "person.added",
+        "person.changed",
+        "person.joined",
         "person.invited",
         "person.signed_in",
         "person.signed_out",
@@ -45,6 +54,8 @@ VERBS: frozenset[str] = frozenset(
         "team.member_added",
         "team.member_ended",
         "tier.set",
+        "token.created",
+        "token.revoked",
     }
 )
 
@@ -82,3 +93,24 @@ def record(
         sentence=sentence[:1000],
         request_id=request_id.get()[:64],
     )
+
+
+def record_many(
+    verb: str, *, actor: User | None, at: datetime, cluster: Cluster, rows: Iterable[tuple[str, str, dict[str, Any]]]
+) -> int:
+    """Append one event per row in one statement: (subject kind, subject id, {before, after, sentence}). Says how many.
+
+    For what one reading of a cluster found about many nodes. Raises LookupError for a verb that is not in VERBS.
+    """
+    if verb not in VERBS:
+        raise LookupError(f"no such event verb: {verb}")
+    origin = request_id.get()[:64]
+    events = [
+        Event(
+            verb=verb, subject_kind=kind, subject_id=name, actor=actor, at=at, cluster=cluster, request_id=origin,
+            before=told.get("before"), after=told.get("after"), sentence=str(told.get("sentence", ""))[:1000],
+        )
+        for kind, name, told in rows
+    ]
+    Event.objects.bulk_create(events, batch_size=2000)
+    return len(events)

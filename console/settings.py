@@ -207,7 +207,7 @@ CELERY_BEAT_SCHEDULE = {
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["console.api.authentication.HasScope"],
     "DEFAULT_AUTHENTICATION_CLASSES": ["console.api.authentication.TokenAuthentication"],
     "EXCEPTION_HANDLER": "console.errors.problem",
     "UNAUTHENTICATED_USER": None,
