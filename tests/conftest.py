@@ -1,0 +1,72 @@
+"""What holds for every test: the order of the rooms, missing parts, and a clean database after a transactional test."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.backends.postgresql.operations import DatabaseOperations
+
+from tests import parts
+
+# The quiet study first: where it is wrong, everything above it is. Real servers and browsers come last.
+_ORDER = ("scheduling", "allocations", "reservations", "house", "frame", "drivers", "web", "api", "scenarios", "golden")
+_LAST = ("races", "real", "journeys")
+# With pytest-xdist one worker runs all of such a folder: its tests share a server, or the two cores.
+_TOGETHER = ("frame", "races", "real", "journeys")
+
+
+def _room(item: pytest.Item) -> str:
+    below = item.path.relative_to(Path(__file__).parent).parts
+    return below[0] if len(below) > 1 else ""
+
+
+def _place(room: str) -> int:
+    if room in _LAST:
+        return len(_ORDER) + 1 + _LAST.index(room)
+    return _ORDER.index(room) if room in _ORDER else len(_ORDER)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders the rooms and keeps together what must not run beside itself."""
+    items.sort(key=lambda item: _place(_room(item)))
+    for item in items:
+        if (room := _room(item)) in _TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(room))
+    if any(_room(item) == "journeys" for item in items):
+        # Playwright keeps an event loop in the thread of the test, in which Django would refuse every query.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips a test whose part is missing, or fails it where the part could have been installed."""
+    for mark in item.iter_markers("part"):
+        for name in mark.args:
+            if why := parts.reason(name):
+                if parts.is_failure(name):
+                    pytest.fail(f"CI: {why}", pytrace=False)
+                pytest.skip(why)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _append_only_tables_can_be_emptied() -> Iterator[None]:
+    """A transactional test ends by emptying every table; triggers refuse that for some, so they rest meanwhile."""
+    with _resting_triggers():
+        yield
+
+
+@contextmanager
+def _resting_triggers() -> Iterator[None]:
+    original = DatabaseOperations.execute_sql_flush
+
+    def flush(self: Any, statements: Any) -> None:
+        rest = ("SET session_replication_role = replica", *statements, "SET session_replication_role = DEFAULT")
+        original(self, rest)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(DatabaseOperations, "execute_sql_flush", flush)
+    yield
+    patch.undo()
