@@ -12,11 +12,18 @@ from datetime import datetime
 from typing import Any
 
 import plotly.graph_objects as go
+from django.utils import timezone
 
 Json = dict[str, Any]
 
 FUTURE_ALPHA = 0.55
 HEAT_SCALE = [f"heat-{step}" for step in range(1, 8)]
+DATE_TICKS = [
+    {"dtickrange": [None, 86_400_000 - 1], "value": "%H:%M\n%-d %b"},
+    {"dtickrange": [86_400_000, "M1"], "value": "%-d %b"},
+    {"dtickrange": ["M1", None], "value": "%b\n%Y"},
+]
+"""How dates read under an axis, by the distance of its ticks."""
 LEDGER_TONES = {
     "reserved": "chart-1",
     "guaranteed": "chart-3",
@@ -37,10 +44,17 @@ def _json(figure: go.Figure, height_pixels: int = 240, **layout: Any) -> Json:
         bargap=0.15,
         **layout,
     )
+    figure.update_xaxes(tickformatstops=DATE_TICKS)
+    figure.update_yaxes(automargin=True)
     figure.update_layout(template={"data": {}, "layout": {}})
     value: Json = json.loads(figure.to_json(validate=False))
     value["layout"].pop("template", None)
     return value
+
+
+def _local(at: datetime) -> datetime:
+    """The wall clock of the viewer's zone: plotly reads no offsets."""
+    return timezone.make_naive(at)
 
 
 def _label(figure: go.Figure, words: str, x: Any, y: float, tone: str) -> None:
@@ -50,7 +64,14 @@ def _label(figure: go.Figure, words: str, x: Any, y: float, tone: str) -> None:
 
 def _now_line(figure: go.Figure, now: datetime) -> None:
     figure.add_shape(
-        type="line", x0=now, x1=now, y0=0, y1=1, yref="paper", line={"width": 1, "dash": "dot"}, name="text"
+        type="line",
+        x0=_local(now),
+        x1=_local(now),
+        y0=0,
+        y1=1,
+        yref="paper",
+        line={"width": 1, "dash": "dot"},
+        name="text",
     )
 
 
@@ -61,7 +82,8 @@ def ledger(times: Sequence[datetime], layers: Mapping[str, Sequence[int]], now: 
     for name in (one for one in LEDGER_TONES if one in layers):
         values = layers[name]
         figure.add_scatter(
-            x=list(times),
+            mode="lines",
+            x=[_local(at) for at in times],
             y=list(values),
             name=name,
             stackgroup="ledger",
@@ -70,7 +92,7 @@ def ledger(times: Sequence[datetime], layers: Mapping[str, Sequence[int]], now: 
             hovertemplate="%{y:,} GPUs",
         )
         if values and values[-1]:
-            _label(figure, name, times[-1], top[-1] + values[-1] / 2, "text")
+            _label(figure, name, _local(times[-1]), top[-1] + values[-1] / 2, "text")
         top = [below + value for below, value in zip(top, values, strict=True)]
     figure.add_shape(
         type="line", x0=0, x1=1, xref="paper", y0=capacity_gpus, y1=capacity_gpus, line={"width": 1}, name="edge"
@@ -86,10 +108,11 @@ def burn_down(
     granted_gpu_hours: float,
     now: datetime,
 ) -> Json:
-    """What is left of a budget: the past as a line, the forecast (time, low, median, high) as a band with a dashed median."""
+    """What is left of a budget: the past a line; `forecast` (time, low, median, high), a band with a dashed median."""
     figure = go.Figure()
     figure.add_scatter(
-        x=list(times),
+        mode="lines",
+        x=[_local(at) for at in times],
         y=list(left_gpu_hours),
         name="left",
         line={"width": 2},
@@ -97,8 +120,9 @@ def burn_down(
         hovertemplate="%{y:,.0f} GPU-hours",
     )
     if forecast:
-        ahead = [at for at, *_ in forecast]
+        ahead = [_local(at) for at, *_ in forecast]
         figure.add_scatter(
+            mode="lines",
             x=ahead + ahead[::-1],
             y=[high for *_, high in forecast] + [low for _, low, *_ in reversed(forecast)],
             name="range",
@@ -108,6 +132,7 @@ def burn_down(
             hoverinfo="skip",
         )
         figure.add_scatter(
+            mode="lines",
             x=ahead,
             y=[median for _, _, median, _ in forecast],
             name="forecast",
@@ -156,7 +181,8 @@ def series(times: Sequence[datetime], lines: Mapping[str, Sequence[float]], unit
         shown.append(("others", [sum(values) for values in zip(*(lines[n] for n in names[6:]), strict=True)], "edge"))
     for name, values, tone in shown:
         figure.add_scatter(
-            x=list(times),
+            mode="lines",
+            x=[_local(at) for at in times],
             y=list(values),
             name=name,
             line={"width": 1.5},
@@ -164,7 +190,7 @@ def series(times: Sequence[datetime], lines: Mapping[str, Sequence[float]], unit
             hovertemplate="%{y:,} " + unit,
         )
         if values:
-            _label(figure, name, times[-1], values[-1], "text")
+            _label(figure, name, _local(times[-1]), values[-1], "text")
     _now_line(figure, now)
     return _json(figure, yaxis={"rangemode": "tozero", "tickformat": ","})
 

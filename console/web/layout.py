@@ -105,7 +105,7 @@ class BoardName:
 
 @dataclass(frozen=True)
 class BoardBlock:
-    """One block of the board. Folded, `density` draws the share of free racks; unfolded, `names` and `bars` draw rows."""
+    """One block of the board. Folded, `density` draws the share of free racks; else `names` and `bars` draw rows."""
 
     name: str
     names: Sequence[BoardName] = ()
@@ -158,7 +158,9 @@ def rack(drawing: RackDrawing) -> str:
         column = f'<a class="{classes}" href="{escape(drawing.url)}" aria-label="{words}">{cells}</a>'
     else:
         column = f'<div class="{classes}" role="img" aria-label="{words}">{cells}</div>'
-    return f'<li>{column}<span aria-hidden="true">{escape(drawing.name)}</span></li>'
+    bad_nodes = sum(cell.state == "bad" for cell in drawing.cells)
+    mark = f' <b class="bad-count">✕{bad_nodes}</b>' if bad_nodes else ""
+    return f'<li>{column}<span aria-hidden="true">{escape(drawing.name)}{mark}</span></li>'
 
 
 def rack_map(blocks: Iterable[BlockDrawing]) -> SafeString:
@@ -212,24 +214,22 @@ def board_bar(bar: BoardBar) -> str:
     )
 
 
+def board_name(name: BoardName) -> str:
+    """The name of one row; what is wrong there is a sign whose word readers of the page hear."""
+    mark = ""
+    if name.shape:
+        word = escape(name.word)
+        mark = (
+            f' <span class="sign plain {SIGN_TONES[name.shape]}" title="{word}">'
+            f'{sign_shape(name.shape)}<span class="sr">{word}</span></span>'
+        )
+    return f"<span>{escape(name.label)}{mark}</span>"
+
+
 def board_block(block: BoardBlock, now_percent: float | None = None) -> SafeString:
     """One block: its names on the left, its lanes on the right; a density row when folded."""
     now = f'<i class="now" style="--x:{now_percent:.3f}"></i>' if now_percent is not None else ""
-    names = (
-        ""
-        if block.folded
-        else "".join(
-            f"<span>{escape(name.label)}"
-            + (
-                f' <span class="sign plain {SIGN_TONES[name.shape]}" title="{escape(name.word)}">{sign_shape(name.shape)}'
-                f'<span class="sr">{escape(name.word)}</span></span>'
-                if name.shape
-                else ""
-            )
-            + "</span>"
-            for name in block.names
-        )
-    )
+    names = "" if block.folded else "".join(board_name(name) for name in block.names)
     fold = icon("chevron-right" if block.folded else "chevron-down")
     head = (
         f'<button type="button" aria-expanded="{"false" if block.folded else "true"}" data-fold'

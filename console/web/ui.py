@@ -19,6 +19,7 @@ from console.web.layout import (
     Cell,
     RackDrawing,
     StripBar,
+    sign,
 )
 
 NOW = datetime(2026, 12, 1, 8, 0, tzinfo=UTC)
@@ -74,17 +75,12 @@ def rack_blocks() -> list[BlockDrawing]:
 
 def strip_bars() -> list[StripBar]:
     """Three weeks of possible starts, four racks asked, the sixth day chosen."""
-    return [
-        StripBar(
-            value=(NOW + day * DAY).isoformat(),
-            label=str((NOW + day * DAY).day),
-            title=f"{NOW + day * DAY:%a} {(NOW + day * DAY).day} Dec: {racks} racks free, your ask {'fits' if racks >= 4 else 'does not fit'}",
-            height_percent=100 * racks / 8,
-            fits=racks >= 4,
-            selected=day == 5,
-        )
-        for day, racks in enumerate(STRIP_RACKS)
-    ]
+    bars = []
+    for day, racks in enumerate(STRIP_RACKS):
+        at, fits = NOW + day * DAY, racks >= 4
+        words = f"{at:%a} {at.day} Dec: {racks} racks free, your ask {'fits' if fits else 'does not fit'}"
+        bars.append(StripBar(at.isoformat(), str(at.day), words, 100 * racks / 8, fits, selected=day == 5))
+    return bars
 
 
 def board_blocks() -> list[BoardBlock]:
@@ -147,8 +143,6 @@ def example_burn() -> dict[str, Any]:
 
 
 def _table() -> dict[str, Any]:
-    from console.web.layout import sign
-
     return {
         "columns": [
             {"label": "Reservation", "sort_url": "#table", "sorted": "ascending"},
