@@ -19,18 +19,17 @@ ReasonCode = Literal[
     "window_too_short",
     "never_possible",
 ]
-AlternativeKind = Literal[
-    "later", "shorter", "smaller", "split", "other_flavor", "other_cluster", "move", "displace"
-]
+AlternativeKind = Literal["later", "shorter", "smaller", "split", "other_flavor", "other_cluster", "move", "displace"]
 CauseKind = Literal["reservation", "outage", "job", "node", "rack"]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which nodes, when. `nodes` are all held nodes, spares included, in rack order; `spares` those of them that are spare.
+    """Which nodes, when. `nodes` are all held nodes, spares included, in rack order; `spares` those that are spare.
 
-    `racks` are the racks in use, in name order. `jobs` are running jobs in the way that the ask ignores. `score` holds
-    the parts by which it won, in order: blocks, preferred_nodes, leftover_racks, leftover_nodes, unhealthy_nodes.
+    `racks` are the racks in use, in name order. `jobs` are running jobs in the way that the ask ignores. `score`
+    holds the parts by which it won: blocks, preferred_nodes, left_whole_racks (free in the blocks in use, after it),
+    left_nodes (free in the racks in use, after it), unhealthy_nodes (in the racks in use).
     """
 
     cluster: str

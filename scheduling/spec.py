@@ -51,7 +51,8 @@ class ReservationSpec:
         if self.spare_nodes < 0:
             raise SpecError("spare_nodes", f"must not be negative, is {self.spare_nodes}")
         if self.racks is None and (self.nodes_per_rack is not None or self.spare_nodes):
-            raise SpecError("nodes_per_rack" if self.nodes_per_rack is not None else "spare_nodes", "goes with racks only")
+            key = "nodes_per_rack" if self.nodes_per_rack is not None else "spare_nodes"
+            raise SpecError(key, "goes with racks only")
         if self.nvlink not in ("full", "degraded_ok", "not_needed"):
             raise SpecError("nvlink", f"must be full, degraded_ok or not_needed, is {self.nvlink!r}")
         start, end = self.earliest_start_minute, self.latest_end_minute

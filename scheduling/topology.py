@@ -18,11 +18,11 @@ Masks = NDArray[np.uint64]
 
 
 class TopologyError(ValueError):
-    """An inventory that contradicts itself; `rack` and `node` say where ("" when it is not about one)."""
+    """An inventory that contradicts itself: `rack` is the place of the rack in the list, `key` what is wrong in it."""
 
-    def __init__(self, sentence: str, rack: str = "", node: str = "") -> None:
+    def __init__(self, rack: int, key: str, sentence: str) -> None:
         super().__init__(sentence)
-        self.sentence, self.rack, self.node = sentence, rack, node
+        self.rack, self.key, self.sentence = rack, key, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,8 @@ class Topology:
     _rack_index: dict[str, int] = field(repr=False)
 
     @classmethod
-    def build(
-        cls, levels: Sequence[str], flavors: Iterable[FlavorShape], racks: Iterable[RackShape]
-    ) -> "Topology":
-        """Arrays from shapes. Raises TopologyError: unknown flavor, rack named twice, node in two racks, level count."""
+    def build(cls, levels: Sequence[str], flavors: Iterable[FlavorShape], racks: Iterable[RackShape]) -> "Topology":
+        """Arrays from shapes. Raises TopologyError: unknown flavor, rack named twice, node in two racks, levels."""
         flavors, racks = tuple(flavors), tuple(racks)
         flavor_index = {flavor.name: number for number, flavor in enumerate(flavors)}
         rack_index: dict[str, int] = {}
@@ -111,16 +109,18 @@ class Topology:
         first_word = [0]
         for number, rack in enumerate(racks):
             if rack.flavor not in flavor_index:
-                raise TopologyError(f"rack {rack.name} is of flavor {rack.flavor}, which is not listed", rack.name)
+                raise TopologyError(number, "flavor", f"rack {rack.name} is of unknown flavor {rack.flavor}")
             if rack.name in rack_index and not rack.is_pseudo:
-                raise TopologyError(f"rack {rack.name} is listed twice", rack.name)
+                raise TopologyError(number, "name", f"rack {rack.name} is listed twice")
             if len(rack.levels) > len(levels):
-                raise TopologyError(f"rack {rack.name} names {len(rack.levels)} levels of {len(levels)}", rack.name)
+                sentence = f"rack {rack.name} names {len(rack.levels)} levels of {len(levels)}"
+                raise TopologyError(number, "levels", sentence)
             rack_index.setdefault(rack.name, number)
             for position, node in enumerate(rack.nodes):
                 if node in place:
                     other = racks[place[node][0]].name
-                    raise TopologyError(f"node {node} is in rack {other} and in rack {rack.name}", rack.name, node)
+                    sentence = f"node {node} is in rack {other} and in rack {rack.name}"
+                    raise TopologyError(number, "nodes", sentence)
                 place[node] = (number, position)
             first_word.append(first_word[-1] + -(-len(rack.nodes) // WORD_BITS))
         group, group_names = _groups(len(levels), racks)
@@ -150,6 +150,11 @@ class Topology:
         """Index of the rack that holds the node, None for an unknown node."""
         found = self._place.get(node)
         return None if found is None else found[0]
+
+    def node_at(self, word: int, bit: int) -> str:
+        """Name of the node at a bit of a word (by global word number)."""
+        rack = int(self.word_rack[word])
+        return self.racks[rack].nodes[(word - int(self.first_word[rack])) * WORD_BITS + bit]
 
     def masks(self, names: Iterable[str]) -> NodeMasks:
         """The nodes as masks. Names the topology does not know are left out: what is not there is never placed."""

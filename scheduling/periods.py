@@ -1,0 +1,54 @@
+"""When is a minute? (whole minutes since the epoch, and their text both ways; periods are half-open)"""
+
+import re
+from datetime import UTC, datetime
+
+MINUTES_PER_DAY = 24 * 60
+FIRST_YEAR, LAST_YEAR = 1971, 9000
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:?\d\d)\Z")
+
+
+class MomentError(ValueError):
+    """A text that is not a moment with an offset; the message says what is wrong."""
+
+
+def parse_moment(text: str) -> datetime:
+    """An aware UTC datetime from ISO 8601 with an offset. Raises MomentError, also when there is no offset."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except (ValueError, TypeError) as error:
+        raise MomentError(f"{text!r} is not a moment in ISO 8601") from error
+    if moment.tzinfo is None:
+        raise MomentError(f"{text!r} has no offset: write 2027-01-05T09:00:00Z or +01:00")
+    if not _MOMENT.match(text):
+        raise MomentError(f"{text!r} is not a moment in ISO 8601")
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise MomentError(f"{text!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}")
+    return moment.astimezone(UTC)
+
+
+def minute_before(moment: datetime) -> int:
+    """The last whole minute at or before an aware moment."""
+    return int(moment.timestamp() // 60)
+
+
+def minute_after(moment: datetime) -> int:
+    """The first whole minute at or after an aware moment."""
+    return int(-(-moment.timestamp() // 60))
+
+
+def moment_text(minute: int) -> str:
+    """`2027-01-05T09:00:00Z`."""
+    return datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def minute_words(minute: int) -> str:
+    """`2027-01-05 09:00 UTC`, for sentences."""
+    return datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def length_words(minutes: int) -> str:
+    """`3 d 2 h 5 min`, leaving out what is zero."""
+    days, rest = divmod(minutes, MINUTES_PER_DAY)
+    parts = ((days, "d"), (rest // 60, "h"), (rest % 60, "min"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 min"
