@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from scheduling.hostlist import fold
-from scheduling.inventory.fleet import BlockRecord, FleetInventory, NodeRecord, RackRecord
 from scheduling.inventory.flavors import Kind, flavors_of, kind_of
+from scheduling.inventory.fleet import BlockRecord, FleetInventory, NodeRecord, RackRecord
 from scheduling.inventory.sightings import SeenNode, SeenRack, SeenTopology, natural_pair
 
 

@@ -82,7 +82,7 @@ class _Builder:
         self.keys: list[str | None] = []
 
     def take(self, event: yaml.Event) -> None:
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise InventoryError(self.file, line, "YAML anchors and aliases are not taken")
         if isinstance(event, yaml.ScalarEvent):

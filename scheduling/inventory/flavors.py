@@ -144,7 +144,7 @@ def _node_labels(kind: Kind, members: Mapping[Kind, Sequence[SeenNode]]) -> tupl
     others = [dict(node.labels) for other, nodes in members.items() if other != kind for node in nodes]
     for label in _NAMING_LABELS:
         value = mine[0].get(label)
-        if value and all(labels.get(label) == value for labels in mine):
-            if not any(labels.get(label) == value for labels in others):
-                return ((label, value),)
+        alike = all(labels.get(label) == value for labels in mine)
+        if value and alike and not any(labels.get(label) == value for labels in others):
+            return ((label, value),)
     return ()

@@ -2,12 +2,14 @@
 
 import re
 
-_MODELS = frozenset(
+from scheduling.inventory.sightings import words
+
+_MODELS = words(
     "gb200 gb300 gh200 b100 b200 b300 h100 h200 h800 h20 a100 a800 a40 a30 a16 a10 a10g a2 l40s l40 l4 t4 v100 p100"
-    " p40 p4 k80 m60 mi210 mi250 mi250x mi300a mi300x mi325x mi350x mi355x vr200".split()
+    " p40 p4 k80 m60 mi210 mi250 mi250x mi300a mi300x mi325x mi350x mi355x vr200"
 )
-_HGX_MODELS = frozenset("A100 A800 H100 H800 H200 H20 B100 B200 B300".split())
-_CARD_WORDS = frozenset("pcie nvl".split())
+_HGX_MODELS = words("A100 A800 H100 H800 H200 H20 B100 B200 B300")
+_CARD_WORDS = words("pcie nvl")
 _WORD = re.compile(r"[a-z0-9]+")
 _MACHINE_PREFIX = re.compile(r"(?:dgx|hgx|nd)(?=[a-z])")
 _INSTANCE_TYPES = (
@@ -48,5 +50,5 @@ def is_rack_scale(model: str) -> bool:
 
 def is_hgx_board(model: str, native: str, gpus_per_node: int) -> bool:
     """Do `gpus_per_node` GPUs of this model sit on one NVSwitch board? Cards (PCIe, NVL) do not."""
-    words = set(_WORD.findall(native.lower()))
-    return model in _HGX_MODELS and gpus_per_node in (4, 8) and not words & _CARD_WORDS
+    said = frozenset(_WORD.findall(native.lower()))
+    return model in _HGX_MODELS and gpus_per_node in (4, 8) and not said & _CARD_WORDS

@@ -119,11 +119,20 @@ def _seen(item: dict[str, Any], place: Place, notes: list[str]) -> SeenNode:
     native, named = model_of(labels)
     condition, drained, reason = read_health(item, metadata, status, (gpus, usable), place)
     return SeenNode(
-        name=str(name), place=place, gpus=gpus, usable_gpus=usable, native_model=native, named_model=named,
-        labels=tuple(sorted(labels.items())), condition=condition, drained=drained, reason=reason,
+        name=str(name),
+        place=place,
+        gpus=gpus,
+        usable_gpus=usable,
+        native_model=native,
+        named_model=named,
+        labels=tuple(sorted(labels.items())),
+        condition=condition,
+        drained=drained,
+        reason=reason,
         cabinet=next((value for key, value in sorted(labels.items()) if key.rpartition("/")[2] == "cabinet"), ""),
-        cpus=cpus, memory_mb=None if memory is None else memory // 1024**2,
-    )  # fmt: skip
+        cpus=cpus,
+        memory_mb=None if memory is None else memory // 1024**2,
+    )
 
 
 def _labels(metadata: dict[str, Any], place: Place) -> dict[str, str]:

@@ -47,7 +47,7 @@ FAMILIES = (
 
 
 def topology_of(nodes: Sequence[SeenNode], rack_label: str, block_label: str | None) -> SeenTopology:
-    """Racks and levels of these nodes: the label family most of them carry, with `rack_label` and `block_label` first."""
+    """Racks and levels of these nodes: from the label family most of them carry, own labels first."""
     labels = {node.name: dict(node.labels) for node in nodes}
     family = _family(labels)
     levels = list(family.levels)

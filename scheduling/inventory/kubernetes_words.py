@@ -21,7 +21,7 @@ _MACHINE_LABELS = ("nvidia.com/gpu.machine", "node.kubernetes.io/instance-type",
 
 
 def quantity(value: Any) -> Decimal | None:
-    """A Kubernetes quantity (`8`, `"64Gi"`, `"500m"`) as a number; None when there is none. ValueError when unreadable."""
+    """A Kubernetes quantity (`8`, `"64Gi"`, `"500m"`) as a number, None for none; ValueError when unreadable."""
     if value is None:
         return None
     text = str(value).strip()

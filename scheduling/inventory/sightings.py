@@ -56,7 +56,7 @@ class SeenNode:
 
 @dataclass(frozen=True, slots=True)
 class SeenRack:
-    """A rack as a topology tells it; `levels` lowest first, as far as known. `nvlink`: the source names NVLink domains."""
+    """A rack as a topology tells it; known `levels` lowest first. `nvlink`: the source names NVLink domains."""
 
     name: str
     place: Place
@@ -74,9 +74,14 @@ class SeenTopology:
     notes: tuple[str, ...] = field(default=())
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a table that is written as one text."""
+    return frozenset(text.split())
+
+
 def natural(name: str) -> tuple[tuple[str, int], ...]:
     """Sort key that puts n9 before n10: text and number by turns."""
-    parts = _DIGITS.split(name) + ["0"]
+    parts = [*_DIGITS.split(name), "0"]
     return tuple((parts[i], int(parts[i + 1])) for i in range(0, len(parts) - 1, 2))
 
 

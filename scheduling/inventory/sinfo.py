@@ -94,9 +94,14 @@ def _seen(name: str, state: str, gres: str, partition: str, place: Place, cpus: 
         raise place.refuse(str(error)) from error
     condition, drained, strange = read_state([state])
     return SeenNode(
-        name=checked_node_name(name, place), place=place, gpus=gpus, native_model=native,
-        partitions=(partition.rstrip("*"),) if partition.rstrip("*") else (), condition=condition, drained=drained,
+        name=checked_node_name(name, place),
+        place=place,
+        gpus=gpus,
+        native_model=native,
+        partitions=(partition.rstrip("*"),) if partition.rstrip("*") else (),
+        condition=condition,
+        drained=drained,
         reason=f"node state {strange[0][:60]} is not known here" if strange else "",
         cpus=int(cpus) if re.fullmatch(r"[0-9]{1,9}", cpus) else None,
         memory_mb=int(memory) if re.fullmatch(r"[0-9]{1,15}", memory) else None,
-    )  # fmt: skip
+    )

@@ -7,7 +7,6 @@ slurm.conf, `scontrol show topology` before topology.yaml before topology.conf.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from scheduling.inventory.assembly import assemble
 from scheduling.inventory.documents import load_json, load_yaml

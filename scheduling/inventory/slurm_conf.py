@@ -35,7 +35,10 @@ class ConfLine:
 
 
 def conf_lines(file: str, text: str, only: tuple[str, ...] = ()) -> Iterator[ConfLine | tuple[Place, str]]:
-    """Lines of a Slurm configuration file; an Include comes as (place, path). `only`: other kinds need not be well formed."""
+    """Lines of a Slurm configuration file; an Include comes as (place, path).
+
+    With `only`, lines that begin with another key are passed over and need not be well formed.
+    """
     for number, line in _joined(text):
         place = Place(file, number)
         include = _INCLUDE.match(line)
@@ -75,7 +78,7 @@ def _pairs(line: str, place: Place) -> Iterator[tuple[str, str]]:
 
 
 def hosts(text: str, place: Place) -> tuple[str, ...]:
-    """The names of a host list; refuses with the place, and says so when a line break between two entries is missing."""
+    """The names of a host list; refuses bad ones with the place, and names a missing line break between entries."""
     if "=" in text:
         raise place.refuse(f"a second key inside one value: {text[:60]!r} (is a line break missing?)")
     try:
@@ -118,15 +121,15 @@ def read_slurm_conf(file: str, files: Mapping[str, str], gres_types: Mapping[str
         elif line.kind == "nodeset":
             config.sets[line.pairs[0][1]] = hosts(line.get("nodes"), line.place)
         elif line.kind == "partitionname":
-            nodes = line.get("nodes") or config.defaults.get("partitionname", {}).get("nodes", "")
-            config.partitions.append((line.pairs[0][1], nodes, line.place))
+            members = line.get("nodes") or config.defaults.get("partitionname", {}).get("nodes", "")
+            config.partitions.append((line.pairs[0][1], members, line.place))
         elif line.kind == "downnodes":
             for name in hosts(line.pairs[0][1], line.place):
                 if name in config.nodes:
                     condition, drained, _ = read_state([line.get("state") or "DOWN"])
                     config.nodes[name] = replace(config.nodes[name], condition=condition, drained=drained)
-    members = _partitions_by_node(config, note)
-    nodes = tuple(replace(node, partitions=tuple(members.get(node.name, ()))) for node in config.nodes.values())
+    homes = _partitions_by_node(config, note)
+    nodes = tuple(replace(node, partitions=tuple(homes.get(node.name, ()))) for node in config.nodes.values())
     return ConfiguredNodes(nodes, frozenset(config.cloud))
 
 
@@ -168,10 +171,19 @@ def _add_nodes(config: _Config, line: ConfLine, gres_types: Mapping[str, str], n
             config.cloud.add(name)
         typed = native or (gres_types.get(name, gres_types.get("", "")) if gpus else "")
         config.nodes[name] = SeenNode(
-            name=name, place=line.place, gpus=gpus, native_model=typed, named_model=model, labels=labels,
-            condition=condition, drained=drained, reason=given.get("reason", ""), cabinet=cabinet,
-            cpus=_cpus(given), memory_mb=_whole(given.get("realmemory", "")),
-        )  # fmt: skip
+            name=name,
+            place=line.place,
+            gpus=gpus,
+            native_model=typed,
+            named_model=model,
+            labels=labels,
+            condition=condition,
+            drained=drained,
+            reason=given.get("reason", ""),
+            cabinet=cabinet,
+            cpus=_cpus(given),
+            memory_mb=_whole(given.get("realmemory", "")),
+        )
 
 
 def _whole(text: str) -> int | None:
@@ -179,7 +191,7 @@ def _whole(text: str) -> int | None:
 
 
 def _cpus(given: Mapping[str, str]) -> int | None:
-    """CPUs (or Procs) as given, else boards × sockets × cores × threads where at least one of them is given."""
+    """CPUs (or Procs) as given, else boards x sockets x cores x threads where at least one of them is given."""
     direct = _whole(given.get("cpus", given.get("procs", "")))
     parts = [_whole(given.get(key, "")) for key in ("boards", "sockets", "corespersocket", "threadspercore")]
     if direct is not None or all(part is None for part in parts):

@@ -1,25 +1,28 @@
 """Which nodes does a Slurm listing show? (`scontrol show node` as text or JSON, slurmrestd, `sinfo --json`)"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduling.inventory.documents import json_item_place
-from scheduling.inventory.sightings import Place, SeenNode, checked_node_name
+from scheduling.inventory.sightings import Place, SeenNode, checked_node_name, words
 from scheduling.inventory.slurm_words import read_features, read_gres, read_state
 
-_TEXT_KEYS = frozenset(["OS", "Reason", "Comment", "Extra"])
-_AFTER_REASON = frozenset(
-    ["Reason", "Comment", "Extra", "InstanceId", "InstanceType", "ReservationName", "GpuSpec", "Topology"]
+_TEXT_KEYS = words("OS Reason Comment Extra")
+_AFTER_REASON = words("Reason Comment Extra InstanceId InstanceType ReservationName GpuSpec Topology")
+_KEYS = (
+    _TEXT_KEYS
+    | _AFTER_REASON
+    | words(
+        "NodeName Arch CoresPerSocket CPUAlloc CPUEfctv CPUErr CPUTot CPULoad AvailableFeatures ActiveFeatures Features"
+        " Gres GresDrain GresUsed NodeAddr NodeHostName Port Version RealMemory AllocMem FreeMem Sockets Boards"
+        " CoreSpecCount CPUSpecList MemSpecLimit ResCoresPerGPU State ThreadsPerCore TmpDisk Weight Owner MCS_label"
+        " NextState Partitions BootTime SlurmdStartTime LastBusyTime ResumeAfterTime CfgTRES AllocTRES CapWatts"
+        " CurrentWatts AveWatts LowestJoules ConsumedJoules ExtSensorsJoules ExtSensorsWatts ExtSensorsTemp BcastAddr"
+        " Cluster CertFlags TLSCertLastRenewal"
+    )
 )
-_KEYS = _TEXT_KEYS | _AFTER_REASON | frozenset(
-    "NodeName Arch CoresPerSocket CPUAlloc CPUEfctv CPUErr CPUTot CPULoad AvailableFeatures ActiveFeatures Features Gres"
-    " GresDrain GresUsed NodeAddr NodeHostName Port Version RealMemory AllocMem FreeMem Sockets Boards CoreSpecCount"
-    " CPUSpecList MemSpecLimit ResCoresPerGPU State ThreadsPerCore TmpDisk Weight Owner MCS_label NextState Partitions"
-    " BootTime SlurmdStartTime LastBusyTime ResumeAfterTime CfgTRES AllocTRES CapWatts CurrentWatts AveWatts LowestJoules"
-    " ConsumedJoules ExtSensorsJoules ExtSensorsWatts ExtSensorsTemp BcastAddr Cluster CertFlags TLSCertLastRenewal".split()
-)  # fmt: skip
 _KEY = re.compile(r"(?:(?<=\s)|^)([A-Za-z_]+)=")
 _WORSE = ("healthy", "suspect", "unknown", "failed")
 _NOTHING = ("", "(null)", "N/A", "n/a", "None")
@@ -77,31 +80,64 @@ def _from_text(values: Mapping[str, tuple[str, int]], place: Place, note: Note) 
             raise place.refuse(
                 f"node {text('NodeName')[:60]} has no {key}=: the listing is cut short or not scontrol's"
             )
-    return _seen(
-        name=text("NodeName"), place=place, state=[text("State")], gres=text("Gres"), tres=text("CfgTRES"),
-        features=text("AvailableFeatures").split(","), partitions=tuple(filter(None, text("Partitions").split(","))),
-        free=(text("Extra"), text("Comment")), reason=text("Reason"), cpus=_whole(text("CPUTot"), at("CPUTot"), "CPUTot"),
-        memory_mb=_whole(text("RealMemory"), at("RealMemory"), "RealMemory"), note=note, gres_place=at("Gres"),
-    )  # fmt: skip
+    row = _Row(
+        name=text("NodeName"),
+        place=place,
+        state=[text("State")],
+        gres=text("Gres"),
+        tres=text("CfgTRES"),
+        features=text("AvailableFeatures").split(","),
+        partitions=[name for name in text("Partitions").split(",") if name],
+        free=(text("Extra"), text("Comment")),
+        reason=text("Reason"),
+        cpus=_whole(text("CPUTot"), at("CPUTot"), "CPUTot"),
+        memory_mb=_whole(text("RealMemory"), at("RealMemory"), "RealMemory"),
+    )
+    return _seen(row, at("Gres"), note)
 
 
-def _seen(
-    *, name: Any, place: Place, state: list[str], gres: str, tres: str, features: list[str], partitions: tuple[str, ...],
-    free: tuple[str, ...], reason: str, cpus: int | None, memory_mb: int | None, note: Note, gres_place: Place | None = None,
-) -> SeenNode:  # fmt: skip
-    name = checked_node_name(name, place)
-    condition, drained, strange = read_state(state)
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What every listing of Slurm says of a node, in Slurm's words."""
+
+    name: Any
+    place: Place
+    state: Sequence[str]
+    gres: str
+    tres: str = ""
+    features: Sequence[str] = ()
+    partitions: Sequence[str] = ()
+    free: tuple[str, ...] = ()
+    reason: str = ""
+    cpus: int | None = None
+    memory_mb: int | None = None
+
+
+def _seen(row: _Row, gres_place: Place, note: Note) -> SeenNode:
+    name = checked_node_name(row.name, row.place)
+    condition, drained, strange = read_state(row.state)
     if strange:
         note(f"node state {'+'.join(strange)[:60]} is not known here; such nodes count as unknown")
     try:
-        gpus, native = read_gres(gres, tres)
+        gpus, native = read_gres(row.gres, row.tres)
     except ValueError as error:
-        raise (gres_place or place).refuse(f"node {name}: {error}") from error
-    cabinet, model, labels = read_features(features, *free)
+        raise gres_place.refuse(f"node {name}: {error}") from error
+    cabinet, model, labels = read_features(row.features, *row.free)
     return SeenNode(
-        name=name, place=place, gpus=gpus, native_model=native, named_model=model, partitions=partitions, labels=labels,
-        condition=condition, drained=drained, reason=_bare_reason(reason), cabinet=cabinet, cpus=cpus, memory_mb=memory_mb,
-    )  # fmt: skip
+        name=name,
+        place=row.place,
+        gpus=gpus,
+        native_model=native,
+        named_model=model,
+        partitions=tuple(row.partitions),
+        labels=labels,
+        condition=condition,
+        drained=drained,
+        reason=_bare_reason(row.reason),
+        cabinet=cabinet,
+        cpus=row.cpus,
+        memory_mb=row.memory_mb,
+    )
 
 
 def _bare_reason(reason: str) -> str:
@@ -143,7 +179,7 @@ def _from_json(node: Any, path: str, place: Place, note: Note) -> SeenNode:
     if not isinstance(node, dict):
         raise place.refuse(f"$.{path} is not an object")
 
-    def words(key: str) -> list[str]:
+    def listed(key: str) -> list[str]:
         value = node.get(key) or []
         value = value.split(",") if isinstance(value, str) else value
         if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
@@ -158,12 +194,20 @@ def _from_json(node: Any, path: str, place: Place, note: Note) -> SeenNode:
 
     if "state" not in node:
         raise place.refuse(f"$.{path} has no state: not a node of Slurm")
-    return _seen(
-        name=node.get("name"), place=place, state=words("state") + words("state_flags"), gres=text("gres"),
-        tres=text("tres"), features=words("features"), partitions=tuple(words("partitions")),
-        free=(text("extra"), text("comment")), reason=text("reason"), cpus=_number(node.get("cpus"), f"{path}.cpus", place),
-        memory_mb=_number(node.get("real_memory"), f"{path}.real_memory", place), note=note,
-    )  # fmt: skip
+    row = _Row(
+        name=node.get("name"),
+        place=place,
+        state=listed("state") + listed("state_flags"),
+        gres=text("gres"),
+        tres=text("tres"),
+        features=listed("features"),
+        partitions=listed("partitions"),
+        free=(text("extra"), text("comment")),
+        reason=text("reason"),
+        cpus=_number(node.get("cpus"), f"{path}.cpus", place),
+        memory_mb=_number(node.get("real_memory"), f"{path}.real_memory", place),
+    )
+    return _seen(row, place, note)
 
 
 def _number(value: Any, path: str, place: Place) -> int | None:
@@ -180,22 +224,19 @@ def _number(value: Any, path: str, place: Place) -> int | None:
 def _from_sinfo(file: str, text: str, rows: list[Any], note: Note) -> Iterator[SeenNode]:
     """`sinfo --json` groups equal nodes per partition: a node in four partitions comes four times and is one node."""
     found: dict[str, SeenNode] = {}
-    for index, row in enumerate(rows):
+    for index, group in enumerate(rows):
         place = json_item_place(file, text, "sinfo", index)
         try:
-            names = row["nodes"]["nodes"]
-            state = row["node"]["state"]
-            partition = row["partition"]["name"] if isinstance(row["partition"], dict) else row["partition"]
-            gres = (row.get("gres") or {}).get("total") or ""
-            features = [*filter(None, ((row.get("features") or {}).get("total") or "").split(","))]
+            names, state = group["nodes"]["nodes"], group["node"]["state"]
+            partition = group["partition"]["name"]
+            gres = (group.get("gres") or {}).get("total") or ""
+            features = (group.get("features") or {}).get("total") or ""
         except (KeyError, TypeError, AttributeError) as error:
-            raise place.refuse(f"$.sinfo[{index}] lacks {error}: ask with `sinfo --Node --json`") from error
+            raise place.refuse(f"$.sinfo[{index}] is not a group of nodes ({error}): give scontrol's JSON") from error
+        states = [state] if isinstance(state, str) else state
         for name in names:
-            seen = _seen(
-                name=name, place=place, state=[state] if isinstance(state, str) else state, gres=str(gres), tres="",
-                features=features, partitions=(str(partition),), free=(), reason="", cpus=None, memory_mb=None, note=note,
-            )  # fmt: skip
-            merge_rows(found, seen)
+            row = _Row(name, place, states, str(gres), features=str(features).split(","), partitions=[str(partition)])
+            merge_rows(found, _seen(row, place, note))
     yield from found.values()
 
 

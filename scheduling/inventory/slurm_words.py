@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from scheduling.inventory.gpu_models import known_model
+from scheduling.inventory.sightings import words
 
 _SUFFIX = {
     "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "!": "POWER_DOWN", "%": "POWERING_DOWN",
@@ -19,9 +20,9 @@ _FAILED = frozenset(["DOWN", "ERROR", "FAIL", "FAILING", "INVAL"])
 _UNKNOWN = frozenset(["UNKNOWN", "FUTURE", "NOT_RESPONDING", "REBOOT_ISSUED"])
 _DRAINED = frozenset(["DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT", "POWER_DRAIN"])
 _ASLEEP = frozenset(["POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_UP"])
-_WELL = frozenset(
+_WELL = words(
     "IDLE ALLOCATED MIXED COMPLETING RESERVED PLANNED CLOUD DYNAMIC_NORM DYNAMIC_FUTURE POWER_DOWN REBOOT_REQUESTED"
-    " BLOCKED PERFCTRS RESUME UNDRAIN REBOOT_CANCELED POWER_DOWN_ASAP EXTERNAL RUN_EPILOG".split()
+    " BLOCKED PERFCTRS RESUME UNDRAIN REBOOT_CANCELED POWER_DOWN_ASAP EXTERNAL RUN_EPILOG"
 )
 _EVERY = _FAILED | _UNKNOWN | _DRAINED | _ASLEEP | _WELL
 _GPU = re.compile(r"gpu(?::(?P<type>[^:()]+))?(?::(?P<count>\d+)(?P<scale>[KMG]?))?(?:\(.*\))?\Z")
@@ -29,14 +30,14 @@ _TRES_GPU = re.compile(r"(?:^|,)gres/gpu(?::(?P<type>[^=,]+))?=(?P<count>\d+)")
 _CABINET = re.compile(r"""(?:^|[\s,;{"'])cabinet["']?\s*[=:_-]\s*["']?(?P<name>[A-Za-z0-9._-]+)""", re.IGNORECASE)
 
 
-def read_state(words: Iterable[str]) -> tuple[str, bool, tuple[str, ...]]:
+def read_state(said: Iterable[str]) -> tuple[str, bool, tuple[str, ...]]:
     """(condition, drained, words nobody knows) of a state: `["IDLE+DRAIN"]`, `["down*"]`, `["IDLE", "CLOUD"]`.
 
     A powered-down node is healthy: it wakes for a job. One that does not answer while awake is unknown, and so is a
     node in a state word that is not known here: both are out of placement, neither is called broken.
     """
     flags: set[str] = set()
-    for part in "+".join(words).upper().split("+"):
+    for part in "+".join(said).upper().split("+"):
         word = part.strip()
         while word and word[-1] in _SUFFIX:
             flags.add(_SUFFIX[word[-1]])
