@@ -1,4 +1,4 @@
-"""What the front room keeps: endpoints, plans and their steps, what was seen, and what goes out to people and programs."""
+"""What the front room keeps: endpoints, plans and steps, what was seen, and what goes out to people and programs."""
 
 from django.db import models
 from django.db.models import Q
@@ -189,9 +189,7 @@ class IdempotencyKey(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("token", "method", "path", "key"), name="idempotency_key_once"),
-        )
+        constraints = (models.UniqueConstraint(fields=("token", "method", "path", "key"), name="idempotency_key_once"),)
 
 
 class Quote(models.Model):

@@ -1,5 +1,6 @@
 """Every setting, read once from the environment, typed, with a default. docs/operations.md lists them."""
 
+import contextlib
 import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,10 +32,8 @@ def _secret_key() -> str:
         fresh = path.with_name(f"secret-key.{secrets.token_hex(4)}")
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(50))
-        try:
+        with contextlib.suppress(FileExistsError):
             path.hardlink_to(fresh)  # whoever is first wins; everyone reads the same key
-        except FileExistsError:
-            pass
         fresh.unlink()
     return path.read_text()
 
@@ -115,7 +114,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher", "django.contrib.auth.hashers.PBKDF2PasswordHasher"]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -26,7 +26,7 @@ def push(cluster_id: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Wake every cluster that is due: its desired generation is ahead, a retry is due, or time changed what it should hold."""
+    """Wake every cluster that is due: a newer generation, a retry, or a moment at which time changes what it holds."""
     for cluster_id in pipeline.due(at=timezone.now()):
         poke(cluster_id)
 

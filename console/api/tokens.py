@@ -27,7 +27,7 @@ def base62(number: int, width: int) -> str:
 
 @transaction.atomic
 def create(*, owner: User, name: str, scopes: list[str], days: int, at: datetime) -> tuple[ApiToken, str]:
-    """A token row and its secret, which is never to be had again. Raises Invalid for a scope or lifetime out of bounds."""
+    """A token row and its secret, which is never to be had again. Raises Invalid for a wrong scope or lifetime."""
     if unknown := set(scopes) - set(SCOPES):
         raise Invalid(f"There is no scope {', '.join(sorted(unknown))}.")
     if not 1 <= days <= 365:

@@ -8,12 +8,12 @@ from datetime import datetime
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Q
+from reservations.queries import ApprovedReservation
 
 from allocations.models import Allocation, Cluster, Flavor, Node, Outage, Team
 from allocations.permissions import within
 from console.models import Installation
 from reservations import queries
-from reservations.queries import ApprovedReservation
 from scheduling.desired import DesiredFlavor, DesiredQuota, DesiredReservation, DesiredState, DesiredTeam
 from scheduling.ledger import entitlement
 

@@ -17,9 +17,7 @@ class Fenced(Exception):
 
 def take(*, cluster_id: int, at: datetime) -> ClusterEndpoint | None:
     """The endpoint with a new attempt and its lease, or None while another push holds it (or there is no endpoint)."""
-    taken = ClusterEndpoint.objects.filter(
-        Q(lease_until=None) | Q(lease_until__lte=at), cluster_id=cluster_id
-    ).update(
+    taken = ClusterEndpoint.objects.filter(Q(lease_until=None) | Q(lease_until__lte=at), cluster_id=cluster_id).update(
         attempt=F("attempt") + 1,
         lease_until=at + timedelta(seconds=settings.BERTH_PUSH_LEASE_SECONDS),
         lease_holder=f"{socket.gethostname()}:{os.getpid()}",

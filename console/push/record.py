@@ -45,7 +45,7 @@ def write_plan(
     reasons: tuple[str, ...],
     at: datetime,
 ) -> PushPlan:
-    """The plan and its steps as rows. The same waiting or dry plan is not written twice: the earlier row is returned."""
+    """The plan and its steps as rows. The same waiting or dry plan is not written twice: the earlier row stands."""
     mark = fingerprint(steps)
     last = PushPlan.objects.filter(cluster=endpoint.cluster_id).first()
     if last is not None and last.fingerprint == mark and last.state == state and state in ("waiting", "dry_run"):

@@ -125,7 +125,11 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     match = request.resolver_match
     here = match.url_name if match else ""
     nav = [
-        {"label": label, "url": reverse(name), "current": here == name or (here or "").startswith(name.rstrip("s") + "-")}
+        {
+            "label": label,
+            "url": reverse(name),
+            "current": here == name or (here or "").startswith(name.rstrip("s") + "-"),
+        }
         for label, name, verb in NAV
         if can(user, verb)
     ]

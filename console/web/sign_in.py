@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from allocations.services import sessions, teams
+from allocations.services import invitations, sessions
 from console.web.access import OPEN, page
 from console.web.request import PersonRequest
 
@@ -20,7 +20,7 @@ class SignInForm(AuthenticationForm):
     username = forms.EmailField(
         label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
     )
-    error_messages = {  # noqa: RUF012  # Django's own shape
+    error_messages = {  # Django's own shape
         "invalid_login": "That e-mail and password do not belong together.",
         "inactive": "This account is switched off.",
     }
@@ -70,10 +70,10 @@ class NewPersonForm(forms.Form):
 @require_http_methods(["GET", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """A one-time link: choose a name and a password, then be signed in."""
-    invitation = teams.invitation(token=token, at=timezone.now())
+    invitation = invitations.open_invitation(token=token, at=timezone.now())
     form = NewPersonForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        person = teams.accept_invitation(
+        person = invitations.accept_invitation(
             token=token, name=form.cleaned_data["name"], password=form.cleaned_data["password"], at=timezone.now()
         )
         login(request, person, backend="django.contrib.auth.backends.ModelBackend")
@@ -87,9 +87,7 @@ def account(request: PersonRequest) -> HttpResponse:
     """My zone, my password, my sessions. A new password ends every other session."""
     form = PasswordChangeForm(request.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        sessions.change_password(
-            user=request.user, password=form.cleaned_data["new_password1"], at=timezone.now()
-        )
+        sessions.change_password(user=request.user, password=form.cleaned_data["new_password1"], at=timezone.now())
         update_session_auth_hash(request, request.user)
         return redirect("account")
     return render(request, "account.html", {"form": form})

@@ -4,10 +4,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from allocations.errors import DomainError
-from console.management.base import BerthCommand
+from console.management.base import BerthCommand, UsageError
 from console.push import endpoints
 
 KINDS = ("slurm", "kueue", "volcano", "kai", "yunikorn", "slinky")
@@ -34,18 +35,30 @@ class Command(BerthCommand):
         parser.add_argument("--identity-file")
         parser.add_argument("--host-key-file")
         parser.add_argument("--zone", default="UTC", help="IANA zone of the cluster, such as Europe/Zurich")
-        parser.add_argument("--mode", choices=endpoints.MODES, help="for every object class; left out: as it was, else observe")
+        parser.add_argument(
+            "--mode", choices=endpoints.MODES, help="for every object class; left out: as it was, else observe"
+        )
 
-    def handle(self, *args: Any, **given: Any) -> None:
+    def perform(self, **given: Any) -> int | None:
         options: dict[str, str] = {}
-        for key in ("conf", "url", "token_file", "kubeconfig", "context", "dir", "ssh", "identity_file", "host_key_file"):
+        for key in (
+            "conf",
+            "url",
+            "token_file",
+            "kubeconfig",
+            "context",
+            "dir",
+            "ssh",
+            "identity_file",
+            "host_key_file",
+        ):
             if given[key]:
                 options[key] = str(Path(given[key]).absolute()) if key in (*_REFERENCES, "dir") else given[key]
         if missing := _missing(given["driver"], options):
-            self.usage_error(f"{given['driver']} needs {missing}")
+            raise UsageError(f"{given['driver']} needs {missing}")
         for key in _REFERENCES:
             if key in options and not Path(options[key]).is_file():
-                self.refuse(f"--{key.replace('_', '-')}: there is no file {options[key]}")
+                raise CommandError(f"--{key.replace('_', '-')}: there is no file {options[key]}")
         try:
             endpoint = endpoints.connect(
                 name=given["name"],
@@ -58,7 +71,7 @@ class Command(BerthCommand):
                 at=timezone.now(),
             )
         except DomainError as error:
-            self.refuse(error.sentence)
+            raise CommandError(error.sentence) from error
         modes = ", ".join(f"{key} {mode}" for key, mode in sorted(endpoint.modes.items()))
         self.stdout.write(f"{given['name']} is connected by {endpoint.driver}; modes: {modes}.")
 

@@ -1,11 +1,11 @@
 """manage.py export: what would each cluster's configuration be, as files, the same bytes for the same state?"""
 
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from allocations.models import Cluster
@@ -19,7 +19,6 @@ class Command(BerthCommand):
     """Exit 0 written or equal, 2 when --check finds a difference, 1 refused."""
 
     help = "Write every cluster's configuration as files."
-    needs_database = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cluster")
@@ -27,7 +26,7 @@ class Command(BerthCommand):
         parser.add_argument("--out", required=True)
         parser.add_argument("--check", action="store_true", help="write nothing; exit 2 when the folder differs")
 
-    def handle(self, *args: Any, **given: Any) -> None:
+    def perform(self, **given: Any) -> int | None:
         out = Path(given["out"])
         folders = dict(_demo() if given["demo"] else self._clusters(given["cluster"]))
         differing = []
@@ -42,12 +41,12 @@ class Command(BerthCommand):
         for path in differing:
             self.stdout.write(f"{'differs' if given['check'] else 'wrote'} {path}")
         if given["check"] and differing:
-            sys.exit(2)
+            return 2
 
     def _clusters(self, name: str | None) -> Iterator[tuple[str, Mapping[str, str]]]:
         clusters = Cluster.objects.filter(name=name) if name else Cluster.objects.filter(kind__in=KINDS)
         if name and not clusters:
-            self.refuse(f"There is no cluster {name}.")
+            raise CommandError(f"There is no cluster {name}.")
         for cluster in clusters:
             speech = dialect(cluster.kind)
             state = gather(cluster_id=cluster.pk, at=timezone.now())

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from allocations.errors import DomainError
@@ -21,13 +22,13 @@ class Command(BerthCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cluster", required=True)
 
-    def handle(self, *args: Any, **given: Any) -> None:
+    def perform(self, **given: Any) -> int | None:
         found = ClusterEndpoint.objects.filter(cluster__name=given["cluster"]).first()
         if found is None:
-            self.refuse(f"There is no connected cluster {given['cluster']}: manage.py connect makes one.")
+            raise CommandError(f"There is no connected cluster {given['cluster']}: manage.py connect makes one.")
         try:
             self.stdout.write(observe.observe(cluster_id=found.cluster_id, at=timezone.now()))
         except DriverError as error:
-            self.refuse(error.sentence)
+            raise CommandError(error.sentence) from error
         except (DomainError, InventoryError) as error:
-            self.refuse(str(error))
+            raise CommandError(str(error)) from error

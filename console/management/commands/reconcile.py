@@ -1,17 +1,26 @@
 """manage.py reconcile: one pass of the push for one cluster, or the same pass stopped before its first write."""
 
 import json
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from console.management.base import BerthCommand
 from console.models import ClusterEndpoint
-from console.push import pipeline, record
+from console.push import closing, pipeline, record
 
-EXIT = {"equal": 0, "verified": 0, "failed": 1, "unreachable": 1, "busy": 2, "differs": 2, "converging": 2, "waiting": 2}
+EXIT = {
+    "equal": 0,
+    "verified": 0,
+    "failed": 1,
+    "unreachable": 1,
+    "busy": 2,
+    "differs": 2,
+    "converging": 2,
+    "waiting": 2,
+}
 
 
 class Command(BerthCommand):
@@ -24,28 +33,30 @@ class Command(BerthCommand):
         parser.add_argument("--dry-run", action="store_true")
         parser.add_argument("--json", action="store_true", dest="as_json")
 
-    def handle(self, *args: Any, **given: Any) -> None:
+    def perform(self, **given: Any) -> int | None:
         found = ClusterEndpoint.objects.filter(cluster__name=given["cluster"]).first()
         if found is None:
-            self.refuse(f"There is no connected cluster {given['cluster']}: manage.py connect makes one.")
+            raise CommandError(f"There is no connected cluster {given['cluster']}: manage.py connect makes one.")
         outcome = pipeline.push(cluster_id=found.cluster_id, at=timezone.now(), dry_run=given["dry_run"])
         if given["as_json"]:
             self.stdout.write(json.dumps(_json(given["cluster"], outcome), indent=2))
         else:
             self._tell(given["cluster"], outcome)
-        sys.exit(EXIT[outcome.ended])
+        return EXIT[outcome.ended]
 
-    def _tell(self, cluster: str, outcome: pipeline.Outcome) -> None:
+    def _tell(self, cluster: str, outcome: closing.Outcome) -> None:
         self.stdout.write(f"{cluster}: {outcome.ended}. {outcome.sentence}")
         for step in outcome.steps:
             self.stdout.write(f"  {step.verb} {step.object_class} {step.name}")
             for change in step.changes:
-                self.stdout.write(f"    {change.attribute}: {record.plain(change.before)} -> {record.plain(change.after)}")
+                self.stdout.write(
+                    f"    {change.attribute}: {record.plain(change.before)} -> {record.plain(change.after)}"
+                )
         for each in outcome.compromises:
             self.stdout.write(f"  cannot hold: {each.sentence}")
 
 
-def _json(cluster: str, outcome: pipeline.Outcome) -> dict[str, Any]:
+def _json(cluster: str, outcome: closing.Outcome) -> dict[str, Any]:
     return {
         "cluster": cluster,
         "ended": outcome.ended,
@@ -56,7 +67,7 @@ def _json(cluster: str, outcome: pipeline.Outcome) -> dict[str, Any]:
                 "verb": step.verb,
                 "object_class": step.object_class,
                 "name": step.name,
-                "changes": [pipeline.vars_of_change(change) for change in step.changes],
+                "changes": [closing.vars_of_change(change) for change in step.changes],
                 "commands": list(step.commands),
             }
             for step in outcome.steps
