@@ -32,8 +32,9 @@ class ClassRules:
     gives back, `before` when nothing need be given back first, something between otherwise, and {} when the object
     must go before it comes again; `rivals` is what the other objects of the class shall be. `seen(before, after)` lets
     a dialect call two values equal that only look different (the start of a reservation that has begun). `deletes`
-    says when an owned object that is no longer wanted goes: before anything is taken, after everything is built, or
-    not at all.
+    says when an owned object that is no longer wanted goes: before anything is taken, after everything is built (having
+    given back first what release(before, {}, ()) says), or not at all. `adopts`: one that somebody else made serves as
+    well, and is not foreign.
     """
 
     rank: int
@@ -41,6 +42,7 @@ class ClassRules:
     release: Callable[[Attributes, Attributes, Sequence[Attributes]], Attributes] | None = None
     seen: Callable[[Attributes, Attributes], Attributes] | None = None
     deletes: Literal["early", "late", "never"] = "late"
+    adopts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ def diff(rendered: Rendered, observed: Observed, keep: AbstractSet[tuple[str, st
     for key, (place, item) in wanted.items():
         found = present.get(key)
         if found is not None and not found.owned:
-            foreign.append(key)
+            if not _rules_of(item).adopts:
+                foreign.append(key)
         else:
             placed += _steps_towards(item, found, place, rendered)
     for key, found in present.items():
@@ -190,11 +193,17 @@ def _rivals(item: NativeObject, rendered: Rendered) -> list[Attributes]:
 
 
 def _removal(found: NativeObject) -> list[tuple[_Place, Step]]:
-    rules = _rules_of(found)
+    rules, before = _rules_of(found), found.attributes
+    early: _Place = (_RELEASE, -rules.rank, 0, found.name)
+    late: _Place = (_REMOVE, -rules.rank, 0, found.name)
     if rules.deletes == "never":
         return []
-    stage = _RELEASE if rules.deletes == "early" else _REMOVE
-    return [((stage, -rules.rank, 0, found.name), _step("delete", found, found.attributes, {}))]
+    if rules.deletes == "early":
+        return [(early, _step("delete", found, before, {}))]
+    bare = rules.release(before, {}, ()) if rules.release else before
+    if not changes_between(before, bare):
+        return [(late, _step("delete", found, before, {}))]
+    return [(early, _step("update", found, before, bare)), (late, _step("delete", found, bare, {}))]
 
 
 def _step(verb: Verb, item: NativeObject, before: Attributes, after: Attributes) -> Step:

@@ -2,11 +2,12 @@
 
 from scheduling.dialects.contract import Capabilities, Dialect, UsageText
 from scheduling.dialects.errors import DialectError, UnknownDialect
+from scheduling.dialects.kueue import DIALECT as KUEUE
 from scheduling.dialects.slurm import DIALECT as SLURM
 
 __all__ = ["KINDS", "Capabilities", "Dialect", "DialectError", "UnknownDialect", "UsageText", "dialect"]
 
-_DIALECTS = {known.kind: known for known in (SLURM,)}
+_DIALECTS = {known.kind: known for known in (SLURM, KUEUE)}
 KINDS = tuple(_DIALECTS)
 
 

@@ -1,0 +1,40 @@
+"""How is a Kueue cluster written into a file, and read back? (kueue.yaml: one document per object)"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from scheduling.dialects.errors import UnreadableAnswer
+from scheduling.dialects.kueue.objects import as_yaml
+from scheduling.dialects.kueue.parse import READS
+from scheduling.plan import Rendered
+
+FILE = "kueue.yaml"
+
+
+def files(rendered: Rendered) -> dict[str, str]:
+    """Path below the cluster's folder -> text: objects in creation order, the same bytes for the same state.
+
+    Node documents hold our label and taint alone; whoever applies them merges, as node_patch() does.
+    """
+    return {FILE: "---\n".join(as_yaml(item.native) for item in rendered.objects)}
+
+
+def parse_files(texts: Mapping[str, str]) -> dict[str, list[Any]]:
+    """What READS would answer on a cluster that holds exactly this file; no file is a cluster without objects.
+
+    Raises UnreadableAnswer for what is no YAML or no object of a class that Berth writes.
+    """
+    native: dict[str, list[Any]] = {kind: [] for kind in READS}
+    try:
+        documents = list(yaml.safe_load_all(texts.get(FILE, "")))
+    except yaml.YAMLError as error:
+        raise UnreadableAnswer(FILE, f"not YAML: {error}") from error
+    for document in documents:
+        if document is None:
+            continue
+        if not isinstance(document, dict) or document.get("kind") not in native:
+            raise UnreadableAnswer(FILE, f"not an object of ours: {str(document)[:120]!r}")
+        native[document["kind"]].append(document)
+    return native
