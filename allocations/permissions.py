@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from django.db.models import Model, Q, QuerySet
 
+from allocations.errors import NotAllowed
 from allocations.models import Allocation, Cluster, Membership, RoleGrant, Team, User
 
 Scope = Literal["team", "cluster", "fleet", "reservation", "none"]
@@ -17,11 +18,14 @@ Scope = Literal["team", "cluster", "fleet", "reservation", "none"]
 VERBS: dict[str, Scope] = {
     "account.use": "none",
     "admin.grant_roles": "none",
+    "allocation.grant": "team",
     "audit.read": "none",
+    "cluster.connect": "none",
     "cluster.operate": "cluster",
     "cluster.read": "cluster",
     "fleet.read": "none",
     "inbox.read": "none",
+    "policy.set": "none",
     "reservation.approve": "reservation",
     "reservation.cancel": "reservation",
     "reservation.preview": "team",
@@ -35,7 +39,7 @@ VERBS: dict[str, Scope] = {
 
 @dataclass(frozen=True)
 class Rights:
-    """What one person holds now: team paths by membership, and grants as (role, team path | None, cluster id | None)."""
+    """What one person holds now: team paths by membership, and grants as (role, team path, cluster id)."""
 
     user_id: int
     member_paths: frozenset[str]
@@ -80,7 +84,9 @@ def rights(user: User) -> Rights:
     known = user.__dict__.get("_rights")
     if isinstance(known, Rights):
         return known
-    memberships = Membership.objects.filter(user=user, ended_at=None, team__archived_at=None).values_list("team__path", "role")
+    memberships = Membership.objects.filter(user=user, ended_at=None, team__archived_at=None).values_list(
+        "team__path", "role"
+    )
     grants = RoleGrant.objects.filter(user=user, ended_at=None).values_list("role", "team__path", "cluster_id")
     paths = list(memberships) if user.is_active else []
     fresh = Rights(
@@ -115,14 +121,24 @@ def can(user: User, verb: str, subject: Any = None) -> bool:
     return _can_reservation(held, verb, subject)
 
 
+def require(actor: User | None, verb: str, subject: Any = None) -> None:
+    """Raises NotAllowed unless the actor may. None is the machine itself: a command of whoever owns the database."""
+    if actor is not None and not can(actor, verb, subject):
+        raise NotAllowed("This is not yours to do.")
+
+
 def _can_plain(held: Rights, verb: str) -> bool:
     if verb in ("account.use", "fleet.read"):
         return True
     if verb == "audit.read":
         return held.reads_everything
-    if verb == "admin.grant_roles":
+    if verb in ("admin.grant_roles", "policy.set"):
         return held.has("admin")
-    return bool(verb == "inbox.read" and (held.has_anywhere("approver") or held.lead_paths or held.has_anywhere("operator")))
+    if verb == "cluster.connect":
+        return held.has("operator") or held.has("admin")
+    return bool(
+        verb == "inbox.read" and (held.has_anywhere("approver") or held.lead_paths or held.has_anywhere("operator"))
+    )
 
 
 def _can_team(held: Rights, verb: str, team: Team) -> bool:
@@ -130,6 +146,10 @@ def _can_team(held: Rights, verb: str, team: Team) -> bool:
         return held.belongs_to(team) or held.reads_everything or held.has("approver", team) or held.has("operator")
     if verb == "reservation.preview":
         return held.belongs_to(team)
+    if verb == "allocation.grant":
+        return held.has("approver", team) or held.has("admin")
+    if verb == "team.manage":
+        return held.leads(team) or held.has("admin")
     return held.leads(team)
 
 

@@ -19,6 +19,7 @@ class Cluster(models.Model):
 
     `desired_generation` rises whenever what must be pushed changed, `applied_generation` is set to what was
     verified; `snapshot_version` rises with anything a preview sees. All are bumped in the writing transaction.
+    `inventory_mark` is a new random word with each change of what the cluster consists of: caches of it are keyed by it.
     """
 
     class Kind(models.TextChoices):
@@ -47,6 +48,7 @@ class Cluster(models.Model):
     desired_generation = models.BigIntegerField(default=0)
     applied_generation = models.BigIntegerField(default=0)
     snapshot_version = models.BigIntegerField(default=0)
+    inventory_mark = models.CharField(max_length=32, blank=True)
     frozen_at = models.DateTimeField(null=True, blank=True)
     frozen_reason = models.CharField(max_length=500, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True)
@@ -58,7 +60,9 @@ class Cluster(models.Model):
             models.CheckConstraint(
                 name="applied_never_ahead_of_desired", condition=Q(applied_generation__lte=F("desired_generation"))
             ),
-            models.CheckConstraint(name="cluster_name_is_plain", condition=Q(name__regex=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")),
+            models.CheckConstraint(
+                name="cluster_name_is_plain", condition=Q(name__regex=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+            ),
         )
 
     def __str__(self) -> str:
@@ -80,11 +84,17 @@ class GpuModel(models.Model):
 class Flavor(models.Model):
     """A kind of node in one cluster with its native words. 0 GPUs per node: counted in nodes and node-hours."""
 
+    class NvlinkDomain(models.TextChoices):
+        RACK = "rack"
+        NODE = "node"
+        NONE = "none"
+
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="flavors")
     name = models.CharField(max_length=63)
     gpu_model = models.ForeignKey(GpuModel, models.PROTECT, null=True, blank=True, related_name="flavors")
     gpus_per_node = models.PositiveIntegerField()
     nodes_per_rack = models.PositiveIntegerField()
+    nvlink_domain = models.CharField(max_length=4, choices=NvlinkDomain, default=NvlinkDomain.RACK)
     turnaround_minutes = models.PositiveIntegerField(default=0)
     gres_type = models.CharField(max_length=63, blank=True)
     partition = models.CharField(max_length=255, blank=True)
@@ -135,6 +145,7 @@ class Block(models.Model):
 class Rack(models.Model):
     """One NVLink domain: the unit of placement. `cabinet` is only a label.
 
+    `positions_given` counts the positions ever given to nodes here: the next node gets that number.
     The pseudo-rack of nodes without topology has is_pseudo set; asks for racks never use it.
     """
 
@@ -149,6 +160,7 @@ class Rack(models.Model):
     name = models.CharField(max_length=255)
     cabinet = models.CharField(max_length=255, blank=True)
     is_pseudo = models.BooleanField(default=False)
+    positions_given = models.PositiveIntegerField(default=0)
     nvlink = models.CharField(max_length=8, choices=Nvlink, default=Nvlink.OK)
     lifecycle = models.CharField(max_length=16, choices=Lifecycle, default=Lifecycle.PRODUCTION)
     in_service_at = models.DateTimeField(null=True, blank=True)
