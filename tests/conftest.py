@@ -36,6 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if (room := _room(item)) in _TOGETHER:
             item.add_marker(pytest.mark.xdist_group(room))
+        if room == "journeys":
+            item.add_marker(pytest.mark.part("chromium"))
     if any(_room(item) == "journeys" for item in items):
         # Playwright keeps an event loop in the thread of the test, in which Django would refuse every query.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

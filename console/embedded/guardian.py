@@ -67,8 +67,8 @@ def main() -> None:
         if word == "bye":
             return
         if word.startswith("+"):
-            pid, number = word[1:].split()
-            watched[int(pid)] = int(number)
+            pid, gentle = word[1:].split()
+            watched[int(pid)] = int(gentle)
         elif word.startswith("-"):
             watched.pop(int(word[1:]), None)
         elif word.startswith("!"):

@@ -4,9 +4,9 @@ The servers append to files that they were given open. A full file is copied asi
 the new end, and no server needs to know.
 """
 
+import itertools
 import shutil
 from pathlib import Path
-import itertools
 
 FULL_BYTES = 5_000_000
 KEPT_COPIES = 3

@@ -154,7 +154,7 @@ class ProcessTree:
 
 
 def python_environment(extra: dict[str, str]) -> dict[str, str]:
-    """The environment of our own processes: the caller's, with the settings module, our folder as a path, and `extra`."""
+    """The environment of our own processes: the caller's, the settings module, our folder as a path, and `extra`."""
     paths = [str(CHECKOUT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     ours = {"PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
     return {"DJANGO_SETTINGS_MODULE": "console.settings", **os.environ, **ours, **extra}

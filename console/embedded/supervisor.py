@@ -114,9 +114,7 @@ class Supervisor:
         if "CELERY_BROKER_URL" not in self.environment:
             self.environment["CELERY_BROKER_URL"] = servers.start_broker(self.tree)
         if self.environment["CELERY_BROKER_URL"].startswith("filesystem:"):
-            say(
-                "No valkey-server or redis-server: the broker is a folder, slower, but nothing is lost: rows hold the work."
-            )
+            say("No valkey-server or redis-server: the broker is a folder: slower, but rows hold the work.")
         if self.postgres:
             self.environment.update(servers.finish_postgres(self.tree, self.postgres))
 
@@ -197,7 +195,7 @@ class Supervisor:
         say(f"Ctrl-C stops everything. Logs: {self.layout.logs}")
 
     def _look_after(self) -> None:
-        """Starts again what has ended, with a growing pause; gives up on what keeps ending."""
+        """Starts again what has ended, with a growing pause. It never gives up: a broker or disk may come back."""
         now = time.monotonic()
         for server in self.tree.servers:
             logs.rotate(self.layout.logs / f"{server.name}.log")
@@ -205,10 +203,10 @@ class Supervisor:
                 status = server.process.returncode
                 self.tree.forget(server)
                 server.failures = 1 if now - server.started_at > _PATIENCE_SECONDS else server.failures + 1
-                if server.failures > 8:
-                    raise SetupError(f"{server.name} keeps ending: see {self.layout.logs / server.name}.log")
-                server.again_at = now + min(10.0, 0.2 * 2 ** (server.failures - 1))
-                say(f"{server.name} ended ({status}); starting it again.")
+                server.again_at = now + min(10.0, 0.2 * 2 ** min(server.failures - 1, 10))
+                if server.failures <= 3 or server.failures % 30 == 0:
+                    log = self.layout.logs / f"{server.name}.log"
+                    say(f"{server.name} ended ({status}), {server.failures} in a row; starting it again. See {log}")
             if server.process is None and now >= server.again_at:
                 self._clear_way(server)
                 self.tree.start(server)
