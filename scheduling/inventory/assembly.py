@@ -1,12 +1,12 @@
 """How do sightings of nodes and racks become one fleet? (the laws every source has to keep)"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from scheduling.hostlist import fold
 from scheduling.inventory.flavors import Kind, flavors_of, kind_of
-from scheduling.inventory.fleet import BlockRecord, FleetInventory, NodeRecord, RackRecord
+from scheduling.inventory.fleet import BlockRecord, FlavorRecord, FleetInventory, NodeRecord, RackRecord
 from scheduling.inventory.sightings import SeenNode, SeenRack, SeenTopology, natural_pair
 
 
@@ -16,14 +16,15 @@ def assemble(kind: str, nodes: Iterable[SeenNode], topology: SeenTopology, notes
     Nodes that only the topology knows are no nodes: a note names them. Racks left without nodes fall away.
     """
     seen = _unique(nodes)
+    kinds = {name: kind_of(node) for name, node in seen.items()}
     said = [*notes, *topology.notes]
     racks, strangers = _known_members(topology.racks, seen)
     if strangers:
         said.append(f"in the topology only, not in the node listing: {fold(strangers)}")
-    racks, split_notes = _one_kind_each(racks, seen)
-    flavors, flavor_notes = flavors_of(kind, tuple(seen.values()), racks)
+    racks, split_notes = _one_kind_each(racks, kinds)
+    flavors, flavor_notes = flavors_of(kind, tuple(seen.values()), kinds, racks)
     said += [*split_notes, *flavor_notes]
-    names = {node.name: flavors[kind_of(node)].name for node in seen.values()}
+    names = {name: flavors[node_kind].name for name, node_kind in kinds.items()}
     rack_records = tuple(_rack_record(rack, seen, names, len(topology.levels)) for rack in racks)
     spot = {name: (rack.name, at) for rack in rack_records for at, name in enumerate(rack.nodes)}
     lost = [name for name in seen if name not in spot]
@@ -33,7 +34,7 @@ def assemble(kind: str, nodes: Iterable[SeenNode], topology: SeenTopology, notes
     return FleetInventory(
         kind=kind,
         levels=topology.levels,
-        nodes=tuple(_node_record(node, kind, names[node.name], spot.get(node.name)) for node in seen.values()),
+        nodes=tuple(_node_record(node, flavors[kinds[node.name]], spot.get(node.name)) for node in seen.values()),
         racks=rack_records,
         blocks=blocks,
         flavors=tuple(sorted(flavors.values(), key=lambda flavor: natural_pair(flavor.name))),
@@ -70,15 +71,15 @@ def _known_members(racks: Iterable[SeenRack], seen: dict[str, SeenNode]) -> tupl
     return known, strangers
 
 
-def _one_kind_each(racks: Sequence[SeenRack], seen: dict[str, SeenNode]) -> tuple[list[SeenRack], list[str]]:
+def _one_kind_each(racks: Sequence[SeenRack], kinds: Mapping[str, Kind]) -> tuple[list[SeenRack], list[str]]:
     """A rack has one flavor: a leaf switch with several kinds becomes one rack per kind, the largest keeps the name."""
     taken = {rack.name for rack in racks}
     parts, notes = [], []
     for rack in racks:
-        kinds: dict[Kind, list[str]] = defaultdict(list)
+        members: dict[Kind, list[str]] = defaultdict(list)
         for name in rack.nodes:
-            kinds[kind_of(seen[name])].append(name)
-        ordered = sorted(kinds.items(), key=lambda item: (-len(item[1]), natural_pair(item[1][0])))
+            members[kinds[name]].append(name)
+        ordered = sorted(members.items(), key=lambda item: (-len(item[1]), natural_pair(item[1][0])))
         for number, (_, names) in enumerate(ordered):
             name = rack.name if number == 0 else f"{rack.name}.{number + 1}"
             while number and name in taken:
@@ -101,16 +102,16 @@ def _rack_record(rack: SeenRack, seen: dict[str, SeenNode], flavors: dict[str, s
     )
 
 
-def _node_record(node: SeenNode, kind: str, flavor: str, spot: tuple[str, int] | None) -> NodeRecord:
+def _node_record(node: SeenNode, flavor: FlavorRecord, spot: tuple[str, int] | None) -> NodeRecord:
     usable = node.gpus if node.usable_gpus is None else min(node.gpus, node.usable_gpus)
     return NodeRecord(
         name=node.name,
-        flavor=flavor,
+        flavor=flavor.name,
         rack=spot[0] if spot else None,
         gpus=node.gpus,
         usable_gpus=usable,
-        gpu_model=kind_of(node).model,
-        gres_type=node.native_model if node.gpus and kind == "slurm" else "",
+        gpu_model=flavor.gpu_model,
+        gres_type=flavor.gres_type,
         partitions=tuple(sorted(set(node.partitions), key=natural_pair)),
         labels=tuple(sorted(node.labels)),
         condition=node.condition,

@@ -44,17 +44,17 @@ def kind_of(node: SeenNode) -> Kind:
 
 
 def flavors_of(
-    scheduler: str, nodes: Sequence[SeenNode], racks: Iterable[SeenRack]
+    scheduler: str, nodes: Sequence[SeenNode], kinds: Mapping[str, Kind], racks: Iterable[SeenRack]
 ) -> tuple[dict[Kind, FlavorRecord], tuple[str, ...]]:
-    """The flavor of every kind among `nodes`, and notes on what fits a flavor badly. Racks hold known nodes only.
+    """The flavor of every kind of node, and notes on what fits a flavor badly.
 
-    Only `scheduler` slurm has a gres_type; on Kubernetes the native word is a label and stands in node_labels.
+    `kinds` gives kind_of() by node name; racks hold known nodes only. Only `scheduler` slurm has a gres_type; on
+    Kubernetes the native word is a label and stands in node_labels.
     """
     members: dict[Kind, list[SeenNode]] = defaultdict(list)
     for node in nodes:
-        members[kind_of(node)].append(node)
-    kind_by_name = {node.name: kind_of(node) for node in nodes}
-    full, nvlink = _full_racks(racks, kind_by_name)
+        members[kinds[node.name]].append(node)
+    full, nvlink = _full_racks(racks, kinds)
     domains = {kind: _domain(kind, kind in nvlink) for kind in members}
     names = _names({kind: _plain_name(kind, domains[kind], full.get(kind, 0)) for kind in members}, members)
     sizes = Counter(partition for node in nodes for partition in node.partitions)

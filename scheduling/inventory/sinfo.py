@@ -16,7 +16,7 @@ Note = Callable[[str], None]
 
 def looks_like_sinfo(text: str) -> bool:
     """Has the table a header with a node and a state, or does every row begin with a name and hold a state?"""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     words = set(re.split(r"[|\s]+", lines[0].strip()))
     if "STATE" in words and words & set(_NAMES):
         return True
@@ -25,7 +25,7 @@ def looks_like_sinfo(text: str) -> bool:
 
 def read_sinfo(file: str, text: str, note: Note) -> Iterator[SeenNode]:
     """Nodes of the table; one that stands in several partitions comes in several rows and is one node."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     header = _header(lines[0][1])
     found: dict[str, SeenNode] = {}
     for number, line in lines[1:] if header else lines:

@@ -154,7 +154,7 @@ def _is_live(text: str) -> bool:
 
 
 def _is_only_comments(text: str) -> bool:
-    return all(line.strip().startswith("#") for line in text.splitlines() if line.strip())
+    return all(line.strip().startswith("#") for line in text.split("\n") if line.strip())
 
 
 def _line(pattern: re.Pattern[str], text: str) -> int:

@@ -53,7 +53,7 @@ def conf_lines(file: str, text: str, only: tuple[str, ...] = ()) -> Iterator[Con
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
     start, held = 0, ""
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(text.split("\n"), 1):
         line = _COMMENT.sub("", raw).rstrip()
         if not held:
             start = number
@@ -69,10 +69,14 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 
 def _pairs(line: str, place: Place) -> Iterator[tuple[str, str]]:
     at = 0
+    seen: set[str] = set()
     while at < len(line):
         match = _PAIR.match(line, at)
         if not match:
             raise place.refuse(f"not key=value: {line[at:].strip()[:60]!r}")
+        if match[1].lower() in seen:
+            raise place.refuse(f"{match[1]}= is given twice in one line (is a line break missing?)")
+        seen.add(match[1].lower())
         yield match[1].lower(), match[2].strip('"')
         at = match.end()
 

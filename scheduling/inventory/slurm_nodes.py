@@ -37,7 +37,7 @@ def looks_like_scontrol(text: str) -> bool:
 def read_scontrol(file: str, text: str, note: Note) -> Iterator[SeenNode]:
     """Nodes of `scontrol show node` (with or without -o, -d), 20.11 to 26.05. Refuses text between the records."""
     records: list[tuple[int, list[str]]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("NodeName="):
             records.append((number, [line]))
         elif line.strip():
@@ -55,16 +55,23 @@ def read_scontrol(file: str, text: str, note: Note) -> Iterator[SeenNode]:
 
 def _pairs(line: str) -> Iterator[tuple[str, str]]:
     """The key=value pairs of a line. Free text (Reason, Comment, Extra, OS) keeps its blanks and its own `a=b`."""
-    matches = [match for match in _KEY.finditer(line) if match[1] in _KEYS]
-    kept: list[re.Match[str]] = []
-    for match in matches:
-        inside_free_text = kept and kept[-1][1] in _TEXT_KEYS
-        allowed = _AFTER_REASON if inside_free_text and kept[-1][1] != "OS" else _KEYS
-        if match[1] in allowed and match[1] not in {other[1] for other in kept}:
-            kept.append(match)
-    for match, following in zip(kept, [*kept[1:], None], strict=True):
-        value = line[match.end() : following.start() if following else len(line)].strip()
-        yield match[1], value if match[1] in _TEXT_KEYS else value.partition(" ")[0]
+    seen: set[str] = set()
+    key, start = "", 0
+    for match in _KEY.finditer(line):
+        name = match[1]
+        inside_free_text = key in _TEXT_KEYS and key != "OS"
+        if name in seen or name not in (_AFTER_REASON if inside_free_text else _KEYS):
+            continue
+        if key:
+            yield key, _value(key, line[start : match.start()])
+        seen.add(name)
+        key, start = name, match.end()
+    if key:
+        yield key, _value(key, line[start:])
+
+
+def _value(key: str, text: str) -> str:
+    return text.strip() if key in _TEXT_KEYS else text.strip().partition(" ")[0]
 
 
 def _from_text(values: Mapping[str, tuple[str, int]], place: Place, note: Note) -> SeenNode:
