@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from django import template
 from django.forms import BoundField
@@ -45,8 +45,6 @@ def amount(count: int | float | None, unit: str) -> str:
 @register.filter
 def duration(length: object) -> str:
     """A timedelta, or whole minutes, in words: "3 d", "1 h 30 min"."""
-    from datetime import timedelta
-
     return phrases.duration_words(length if isinstance(length, timedelta) else timedelta(minutes=int(str(length))))
 
 
@@ -115,7 +113,7 @@ def control(field: BoundField, hint: str = "") -> SafeString:
     described = [f"{field.id_for_label}_hint"] if hint or field.help_text else []
     if field.errors:
         described.append(f"{field.id_for_label}_error")
-    attrs: dict[str, object] = {"aria-invalid": "true"} if field.errors else {}
+    attrs: dict[str, str | bool] = {"aria-invalid": "true"} if field.errors else {}
     if described:
         attrs["aria-describedby"] = " ".join(described)
     return field.as_widget(attrs=attrs)
