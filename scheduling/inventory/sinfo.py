@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from scheduling.inventory.fleet import InventoryError
 from scheduling.inventory.sightings import Place, SeenNode, checked_node_name
+from scheduling.inventory.slurm_conf import hosts
 from scheduling.inventory.slurm_nodes import merge_rows
 from scheduling.inventory.slurm_words import read_gres, read_state
 
 _NAMES = ("HOSTNAMES", "HOSTNAME", "NODELIST", "NODE_ADDR")
 _GRES = re.compile(r"(?:\(null\)|N/A|gpu:\S+)\Z")
 _NUMBERS = re.compile(r"[\d./N]+\Z")
+_NO_GRES = "the table does not tell the GPUs: ask with `sinfo -N -o '%N|%T|%G|%P'`, or give `scontrol show node`"
 Note = Callable[[str], None]
 
 
@@ -24,19 +26,24 @@ def looks_like_sinfo(text: str) -> bool:
 
 
 def read_sinfo(file: str, text: str, note: Note) -> Iterator[SeenNode]:
-    """Nodes of the table; one that stands in several partitions comes in several rows and is one node."""
+    """Nodes of the table; one that stands in several partitions comes in several rows and is one node.
+
+    Refuses a table that does not tell GPUs: every node would silently become a CPU node.
+    """
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     header = _header(lines[0][1])
+    if header and "GRES" not in header:
+        raise InventoryError(file, lines[0][0], _NO_GRES)
     found: dict[str, SeenNode] = {}
     for number, line in lines[1:] if header else lines:
         place = Place(file, number)
-        seen = _with_header(header, _cells(line), place) if header else _headless(_cells(line), place)
-        first = found.get(seen.name)
-        if first and (first.gpus, first.native_model) != (seen.gpus, seen.native_model):
-            raise place.refuse(f"node {seen.name} has other GPUs here than in line {first.place.line}")
-        if seen.condition == "unknown" and seen.reason:
-            note(seen.reason)
-        merge_rows(found, seen)
+        for seen in _with_header(header, _cells(line), place) if header else _headless(_cells(line), place):
+            first = found.get(seen.name)
+            if first and (first.gpus, first.native_model) != (seen.gpus, seen.native_model):
+                raise place.refuse(f"node {seen.name} has other GPUs here than in line {first.place.line}")
+            if seen.condition == "unknown" and seen.reason:
+                note(seen.reason)
+            merge_rows(found, seen)
     if not found:
         raise InventoryError(file, 1, "the table has a header and no nodes")
     note("read from sinfo: features, cabinets and reasons are not in it")
@@ -54,7 +61,7 @@ def _header(line: str) -> list[str]:
     return cells if "STATE" in cells and set(cells) & set(_NAMES) else []
 
 
-def _with_header(header: Sequence[str], cells: Sequence[str], place: Place) -> SeenNode:
+def _with_header(header: Sequence[str], cells: Sequence[str], place: Place) -> list[SeenNode]:
     if len(cells) < len(header) - 1:
         raise place.refuse(f"{len(cells)} columns under a header of {len(header)}")
     row: dict[str, str] = {}
@@ -66,42 +73,45 @@ def _with_header(header: Sequence[str], cells: Sequence[str], place: Place) -> S
 
 
 def _headless_state(cells: Sequence[str]) -> str | None:
-    return (
-        next((cell for cell in cells[1:] if not cell[0].isdigit() and not read_state([cell])[2]), None)
-        if cells
-        else None
-    )
+    """The first cell after the name that is a state and nothing but known words."""
+    return next((cell for cell in cells[1:] if cell[:1].isalpha() and not read_state([cell])[2]), None)
 
 
-def _headless(cells: Sequence[str], place: Place) -> SeenNode:
+def _headless(cells: Sequence[str], place: Place) -> list[SeenNode]:
     """A row without header: the first word is the node, the rest is known by its look."""
     state = _headless_state(cells)
     if state is None:
         raise place.refuse("no node state in this row: give `scontrol show node` instead")
-    gres = next((cell for cell in cells[1:] if _GRES.match(cell)), "")
+    gres = next((cell for cell in cells[1:] if _GRES.match(cell)), None)
+    if gres is None:
+        raise place.refuse(_NO_GRES)
     partition = next(
         (cell for cell in cells[1:] if cell != state and not _GRES.match(cell) and not _NUMBERS.match(cell)), ""
     )
     return _seen(cells[0], state, gres, partition, place, "", "")
 
 
-def _seen(name: str, state: str, gres: str, partition: str, place: Place, cpus: str, memory: str) -> SeenNode:
-    if name.isdigit():
+def _seen(names: str, state: str, gres: str, partition: str, place: Place, cpus: str, memory: str) -> list[SeenNode]:
+    """The nodes of one row: `sinfo` without -N folds equal ones into a host list."""
+    if names.isdigit():
         raise place.refuse("the rows count nodes instead of naming them: ask with `sinfo -N`")
     try:
         gpus, native = read_gres(gres)
     except ValueError as error:
         raise place.refuse(str(error)) from error
     condition, drained, strange = read_state([state])
-    return SeenNode(
-        name=checked_node_name(name, place),
-        place=place,
-        gpus=gpus,
-        native_model=native,
-        partitions=(partition.rstrip("*"),) if partition.rstrip("*") else (),
-        condition=condition,
-        drained=drained,
-        reason=f"node state {strange[0][:60]} is not known here" if strange else "",
-        cpus=int(cpus) if re.fullmatch(r"[0-9]{1,9}", cpus) else None,
-        memory_mb=int(memory) if re.fullmatch(r"[0-9]{1,15}", memory) else None,
-    )
+    return [
+        SeenNode(
+            name=checked_node_name(name, place),
+            place=place,
+            gpus=gpus,
+            native_model=native,
+            partitions=(partition.rstrip("*"),) if partition.rstrip("*") else (),
+            condition=condition,
+            drained=drained,
+            reason=f"node state {strange[0][:60]} is not known here" if strange else "",
+            cpus=int(cpus) if re.fullmatch(r"[0-9]{1,9}", cpus) else None,
+            memory_mb=int(memory) if re.fullmatch(r"[0-9]{1,15}", memory) else None,
+        )
+        for name in hosts(names, place)
+    ]

@@ -24,8 +24,6 @@ READ = {
     "scontrol_nodes/sckyzo-24.11.7-oneline.txt": {"cpu": 10, "model-a-4gpu": 4, "model-b-4gpu": 6},
     "sinfo/gcm-sinfo.txt": {"gen-8gpu": 2, "gen-2gpu": 1},
     "sinfo/sckyzo-25.05-node-gres.txt": {"model-a-4gpu": 5, "cpu": 1},
-    "sinfo/sckyzo-node-detail.txt": {"cpu": 8},
-    "sinfo/vpenso-sinfo.txt": {"cpu": 709},
     "sinfo_json/clockwork-sinfo-1.json": {"unknown-1gpu": 1, "cpu": 1},
     "sinfo_json/rivos-sinfo.json": {"cpu": 4},
     "slurmrestd_json/slurmweb-25.11-0.0.44-slurm-nodes.json": {"cpu": 4, "unknown-4gpu": 2, "h100-hgx4": 2},
@@ -43,6 +41,8 @@ READ = {
 }
 
 REFUSED = {
+    "sinfo/sckyzo-node-detail.txt": (1, "does not tell the GPUs"),
+    "sinfo/vpenso-sinfo.txt": (1, "does not tell the GPUs"),
     "sinfo/sckyzo-gpus-snapshot.txt": (1, "count nodes instead of naming them"),
     "slurm_conf/azure-cyclecloud.slurm.conf.template": (67, "azure.conf is not among"),
     "slurm_conf/pcluster-generated.slurm.conf": (11, "is not among the given files"),

@@ -254,6 +254,16 @@ def test_a_file_that_is_only_comments_changes_nothing():
     assert parse("slurm", {"n": listing, "empty.conf": "# nothing\n"}) == parse("slurm", {"n": listing})
 
 
+def test_a_sinfo_table_with_gpus_is_read_and_one_without_is_refused():
+    table = "NODELIST|STATE|GRES|PARTITION\ng[01-03]|idle~|gpu:h100:8(S:0-1)|batch*\ng04|drain*|gpu:h100:8|batch*\n"
+    nodes_ = {node.name: node for node in parse("slurm", {"s": table}).nodes}
+    assert list(nodes_) == ["g01", "g02", "g03", "g04"]
+    assert (nodes_["g02"].condition, nodes_["g02"].gpus, nodes_["g02"].partitions) == ("healthy", 8, ("batch",))
+    assert (nodes_["g04"].condition, nodes_["g04"].drained) == ("unknown", True)
+    with pytest.raises(InventoryError, match="s:1: the table does not tell the GPUs"):
+        parse("slurm", {"s": "NODELIST   NODES PARTITION STATE\ngpu01          1    batch* idle~\n"})
+
+
 def test_sinfo_by_json_groups_become_nodes():
     text = (
         '{"sinfo": [{"node": {"state": ["IDLE"]}, "nodes": {"nodes": ["a1", "a2"]}, "partition": {"name": "p"},'
