@@ -34,7 +34,9 @@ VERBS: frozenset[str] = frozenset(
         "person.sign_in_failed",
         "person.password_changed",
         "deed.refused",
+        "push.agreed",
         "push.applied",
+        "push.discarded",
         "push.drift_found",
         "push.failed",
         "push.verified",
@@ -107,8 +109,16 @@ def record_many(
     origin = request_id.get()[:64]
     events = [
         Event(
-            verb=verb, subject_kind=kind, subject_id=name, actor=actor, at=at, cluster=cluster, request_id=origin,
-            before=told.get("before"), after=told.get("after"), sentence=str(told.get("sentence", ""))[:1000],
+            verb=verb,
+            subject_kind=kind,
+            subject_id=name,
+            actor=actor,
+            at=at,
+            cluster=cluster,
+            request_id=origin,
+            before=told.get("before"),
+            after=told.get("after"),
+            sentence=str(told.get("sentence", ""))[:1000],
         )
         for kind, name, told in rows
     ]

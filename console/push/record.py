@@ -48,11 +48,11 @@ def write_plan(
     """The plan and its steps as rows. The same waiting or dry plan is not written twice: the earlier row stands."""
     mark = fingerprint(steps)
     last = PushPlan.objects.filter(cluster=endpoint.cluster_id).first()
-    if last is not None and last.fingerprint == mark and last.state == state and state in ("waiting", "dry_run"):
+    if last is not None and last.fingerprint == mark and _stands(last.state, state):
         return last
-    PushPlan.objects.filter(cluster=endpoint.cluster_id, state__in=("waiting", "applying", "applied")).update(
-        state=PushPlan.State.SUPERSEDED, finished_at=at
-    )
+    PushPlan.objects.filter(
+        cluster=endpoint.cluster_id, state__in=("waiting", "approved", "applying", "applied")
+    ).update(state=PushPlan.State.SUPERSEDED, finished_at=at)
     row = PushPlan.objects.create(
         cluster_id=endpoint.cluster_id,
         generation=generation,
@@ -77,6 +77,11 @@ def write_plan(
         for number, step in enumerate(steps, start=1)
     )
     return row
+
+
+def _stands(earlier: str, wanted: str) -> bool:
+    """Does the earlier plan of equal steps say what the new one would? A discarded one goes on being discarded."""
+    return wanted in ("waiting", "dry_run") and earlier in (wanted, PushPlan.State.DISCARDED)
 
 
 def vars_of(compromise: Any) -> dict[str, str]:
