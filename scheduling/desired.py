@@ -72,7 +72,8 @@ class DesiredState:
     `pool_gpus` is what no team is guaranteed, by flavor: the root's common pool after guarantees and running
     reservations. `installation` names this Berth, so that two of them never claim each other's objects.
     `topology_levels` are the names of the network levels, lowest first; `topology_labels` the node labels that tell a
-    node's place, highest level first and the rack last, () where the cluster's nodes carry none.
+    node's place, highest level first and the rack last, () where the cluster's nodes carry none. `keep` is filled by
+    settle(): keys of native objects that must not be deleted yet.
     """
 
     cluster: str
@@ -88,3 +89,4 @@ class DesiredState:
     pool_gpus: tuple[tuple[str, int], ...] = ()
     topology_levels: tuple[str, ...] = field(default=())
     topology_labels: tuple[str, ...] = ()
+    keep: tuple[tuple[str, str], ...] = ()

@@ -6,7 +6,6 @@ serves all. A dry run is this plan, not applied.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -88,10 +87,14 @@ class Compromise:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A DesiredState in a scheduler's words: objects in creation order, and the compromises made on the way."""
+    """A DesiredState in a scheduler's words: objects in creation order, and the compromises made on the way.
+
+    `keep` are keys of objects on the cluster that are not wanted any more but must not be deleted yet.
+    """
 
     objects: tuple[NativeObject, ...]
     compromises: tuple[Compromise, ...] = ()
+    keep: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +140,13 @@ _RELEASE, _BUILD, _REMOVE = 0, 1, 2
 _Place = tuple[int, int, int, str]
 
 
-def diff(rendered: Rendered, observed: Observed, keep: AbstractSet[tuple[str, str]] = frozenset()) -> Plan:
+def diff(rendered: Rendered, observed: Observed) -> Plan:
     """The ordered steps from `observed` to `rendered`; the same inputs give the same plan.
 
     Three stages make every prefix safe: what gives something back (quota decreases, shrinking or ended reservations),
     in reverse creation order; then creates and all other updates, in creation order; then the other deletes, in reverse
-    creation order. Keys in `keep` are not deleted (settle() still needs them). An object under a wanted name that
-    somebody else owns is listed in Plan.foreign and left alone.
+    creation order. Keys in `rendered.keep` are not deleted. An object under a wanted name that somebody else owns is
+    listed in Plan.foreign and left alone.
     """
     wanted = {item.key: (place, item) for place, item in enumerate(rendered.objects)}
     present = {item.key: item for item in observed.objects}
@@ -157,7 +160,7 @@ def diff(rendered: Rendered, observed: Observed, keep: AbstractSet[tuple[str, st
         else:
             placed += _steps_towards(item, found, place, rendered)
     for key, found in present.items():
-        if found.owned and key not in wanted and key not in keep:
+        if found.owned and key not in wanted and key not in rendered.keep:
             placed += _removal(found)
     placed.sort(key=lambda entry: entry[0])
     return Plan(tuple(step for _, step in placed), rendered.compromises, tuple(sorted(foreign)))

@@ -7,7 +7,7 @@ admitted on nodes that are promised. Derived anew at each run from the two state
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from scheduling.desired import DesiredReservation, DesiredState
@@ -28,11 +28,10 @@ class Converging:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What to render now; who converges; and the keys of observed objects that diff() must not delete yet."""
+    """What to render now (with the keys that must not be deleted yet in `desired.keep`), and what converges."""
 
     desired: DesiredState
     converging: tuple[Converging, ...] = ()
-    keep: frozenset[Key] = field(default=frozenset())
 
 
 def settle(desired: DesiredState, observed: Observed) -> Settled:
@@ -53,13 +52,11 @@ def settle(desired: DesiredState, observed: Observed) -> Settled:
         Converging("", f"{object_class} {name} is being removed and waits for what still uses it.")
         for object_class, name in terminating
     ]
-    keep = {("Node", node) for node in kept_nodes} | {
-        ("ResourceFlavor", f"rsv-{value}") for value in kept_nodes.values()
-    }
-    smaller = _with_smaller_pool(desired, observed, kept_nodes)
-    return Settled(
-        replace(desired, reservations=reservations, pool_gpus=smaller), tuple(waiting), frozenset({*keep, *terminating})
-    )
+    flavors = {("ResourceFlavor", f"rsv-{value}") for value in kept_nodes.values()}
+    keep = {*(("Node", node) for node in kept_nodes), *flavors, *terminating}
+    pool = _with_smaller_pool(desired, observed, kept_nodes)
+    settled = replace(desired, reservations=reservations, pool_gpus=pool, keep=tuple(sorted(keep)))
+    return Settled(settled, tuple(waiting))
 
 
 def _fences(observed: Observed) -> dict[str, str]:

@@ -64,7 +64,7 @@ def test_a_foreign_object_under_our_name_is_listed_and_never_touched():
 def test_what_must_be_kept_and_what_is_never_deleted_stays():
     home = NativeObject("home", "h", {}, rules=_HOME)
     observed = Observed((home, _box("still-busy"), _box("over")))
-    assert _words(diff(Rendered(()), observed, keep={("box", "still-busy")})) == ["delete over"]
+    assert _words(diff(Rendered((), keep=frozenset({("box", "still-busy")})), observed)) == ["delete over"]
 
 
 def test_an_attribute_that_is_missing_equals_one_that_is_none():

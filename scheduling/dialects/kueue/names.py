@@ -1,5 +1,6 @@
 """How is everything of ours called on a Kubernetes cluster, and what may a name hold? (names, labels, quantities)"""
 
+import math
 import re
 from decimal import Decimal, InvalidOperation
 
@@ -86,7 +87,7 @@ def whole_quantity(value: object) -> int:
         )
     except InvalidOperation:
         raise UnreadableAnswer("quantity", f"not a quantity: {str(value)[:40]!r}") from None
-    return -int(-exact // 1)
+    return math.ceil(exact)
 
 
 def same_weight(value: object) -> str:

@@ -33,10 +33,10 @@ def render(desired: DesiredState, capabilities: Capabilities | None = None) -> R
     label_key(owner.reservation_label)
     drawn = [*_topology(desired), *_flavors(desired), *_queues(desired), *_reservations(owner, desired)]
     drawn += _namespaces(drawn)
-    drawn.sort(key=lambda each: CLASSES.index(each[0]))  # stable: cohorts stay parents first
+    drawn.sort(key=lambda each: (CLASSES.index(each[0]), each[0] != "Cohort" and each[1]))  # cohorts stay parents first
     objects = tuple(kueue_object(owner, *each) for each in drawn)
     _refuse_clashes(objects)
-    return Rendered(objects, tuple(_compromises(desired)))
+    return Rendered(objects, tuple(_compromises(desired)), frozenset(desired.keep))
 
 
 def is_active(desired: DesiredState, reservation: DesiredReservation) -> bool:

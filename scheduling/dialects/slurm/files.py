@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from scheduling.dialects.errors import UnreadableAnswer
 from scheduling.dialects.slurm import accounts, reservations
-from scheduling.dialects.slurm.parse import NO_RESERVATIONS, key_values
+from scheduling.dialects.slurm.parse import NO_RESERVATIONS, UNNAMED, key_values
 from scheduling.plan import Rendered
 
 ACCOUNTS_FILE = "slurm/sacctmgr.txt"
@@ -25,7 +25,8 @@ def files(rendered: Rendered) -> dict[str, str]:
             changed = item.rules.write("update", item.name, {}, item.attributes).native
             account_lines += [_without_command(argv) for argv in (*item.native, *changed)]
         elif item.object_class == reservations.OBJECT_CLASS:
-            reservation_lines += [_without_command(argv) for argv in item.native]
+            # The true start, however long ago: the same state gives the same bytes at every moment.
+            reservation_lines.append(_without_command(reservations.create(None, item.name, item.attributes)))
     return {ACCOUNTS_FILE: _joined(account_lines), RESERVATIONS_FILE: _joined(reservation_lines)}
 
 
@@ -46,9 +47,9 @@ def parse_files(texts: Mapping[str, str]) -> dict[str, str]:
         elif words[:2] != ["modify", "account"]:
             raise UnreadableAnswer(ACCOUNTS_FILE, f"not a line of ours: {line[:120]!r}")
     return {
-        "config": f"ClusterName = {cluster or 'files'}\nSLURM_VERSION = 0\n",
+        "config": f"ClusterName = {cluster or UNNAMED}\nSLURM_VERSION = 0\n",
         "accounts": _joined(made),
-        "associations": _joined([f"{cluster or 'files'}|root||||1", *associated]),
+        "associations": _joined([f"{cluster}|root||||1", *associated]),
         "reservations": _joined(_reservation_lines(texts.get(RESERVATIONS_FILE, ""))) or NO_RESERVATIONS,
     }
 
@@ -64,7 +65,13 @@ def _reservation_lines(text: str) -> list[str]:
 
 
 def _without_command(argv: tuple[str, ...]) -> str:
-    return shlex.join(part for part in argv[1:] if part != "-i")
+    """The line as sacctmgr and scontrol read it: quotes around a value with spaces, nowhere else."""
+    return " ".join(_quoted(part) for part in argv[1:] if part != "-i")
+
+
+def _quoted(part: str) -> str:
+    key, _, value = part.partition("=")
+    return f'{key}="{value}"' if " " in value else part
 
 
 def _joined(lines: list[str]) -> str:

@@ -24,20 +24,22 @@ READS: Mapping[str, tuple[str, ...]] = {
     "reservations": ("scontrol", "-o", "show", "reservation"),
 }
 NO_RESERVATIONS = "No reservations in the system"
+UNNAMED = "(null)"
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/:]*)=")
 _OUTPUT_FLAGS = {"SPEC_NODES", "ALL_NODES"}  # Slurm says them of every reservation with named nodes
 
 
 def parse(native: Mapping[str, str], *, installation: str, label_prefix: str = "") -> Observed:
-    """Accounts of this cluster and all reservations; facts: version, cluster_name. Raises UnreadableAnswer.
+    """Accounts of this cluster and all reservations; facts: version, native_cluster. Raises UnreadableAnswer.
 
     A reservation is ours by its name, an account by its organization; all others are foreign.
     """
     config = read_config(_text(native, "config"))
-    accounts = _accounts(native, config["ClusterName"], organization(installation))
+    cluster = config["ClusterName"] if config["ClusterName"] != UNNAMED else ""
+    accounts = _accounts(native, cluster, organization(installation))
     reservations = [_reservation(record) for record in reservation_records(_text(native, "reservations"))]
     version = tuple(int(part) for part in re.findall(r"\d+", config["SLURM_VERSION"])[:3])
-    facts = {"version": version, "cluster_name": config["ClusterName"]}
+    facts = {"version": version, "native_cluster": cluster}
     return Observed((*accounts, *reservations), facts)
 
 

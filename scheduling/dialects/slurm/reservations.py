@@ -29,13 +29,13 @@ def reservation(name: str, attributes: Attributes, at: int | None = None, owned:
         seen=None if at is None else partial(_seen, at),
         deletes="early",
     )
-    native = () if at is None else (_create(at, name, attributes),)
+    native = () if at is None else (create(at, name, attributes),)
     return NativeObject(OBJECT_CLASS, name, attributes, native, owned, rules)
 
 
 def _write(at: int | None, verb: Verb, name: str, before: Attributes, after: Attributes) -> Written:
     if verb == "create":
-        argvs: tuple[tuple[str, ...], ...] = (_create(at, name, after),)
+        argvs: tuple[tuple[str, ...], ...] = (create(at, name, after),)
     elif verb == "update":
         argvs = _update(at, name, before, after)
     else:
@@ -43,7 +43,8 @@ def _write(at: int | None, verb: Verb, name: str, before: Attributes, after: Att
     return Written(argvs, tuple(shell_line(argv) for argv in argvs))
 
 
-def _create(at: int | None, name: str, after: Attributes) -> tuple[str, ...]:
+def create(at: int | None, name: str, after: Attributes) -> tuple[str, ...]:
+    """The command that makes it; with `at` (epoch seconds) a start too long ago becomes `at`, for Slurm refuses it."""
     return (
         "scontrol",
         "create",

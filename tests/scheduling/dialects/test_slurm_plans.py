@@ -20,7 +20,7 @@ FLAVOR = DesiredFlavor("hgx", "H200", 8, 4)
 
 def plan_for(state: DesiredState, controller: SlurmController):
     observed = SLURM.parse(controller.answers(), installation=state.installation)
-    known = Capabilities("slurm", observed.facts["version"], observed.facts["cluster_name"])
+    known = Capabilities("slurm", observed.facts["version"], observed.facts["native_cluster"])
     return diff(SLURM.render(state, known), observed)
 
 

@@ -67,7 +67,7 @@ def test_recorded_accounts_of_each_version_are_read_and_stay_foreign(version):
     assert found["hep"].attributes["parent"] == "root" and found["hep"].attributes["fairshare"] == 1
     assert found["physics"].attributes["description"] == "physics dept"
     assert not any(item.owned for item in observed.objects)
-    assert observed.facts["cluster_name"] == "lab" and observed.facts["version"][:2] == (
+    assert observed.facts["native_cluster"] == "lab" and observed.facts["version"][:2] == (
         int(version[:2]),
         int(version[3:]),
     )
@@ -183,7 +183,7 @@ def test_files_read_back_are_what_was_written():
     observed = SLURM.parse(SLURM.parse_files(texts), installation="demo")
     assert diff(rendered, observed).is_empty
     empty = SLURM.parse(SLURM.parse_files({}), installation="demo")
-    assert empty.objects == ()
+    assert empty.objects == () and empty.facts["native_cluster"] == ""
     assert len(diff(rendered, empty).steps) == len(rendered.objects)
 
 
