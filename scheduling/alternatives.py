@@ -39,10 +39,16 @@ def offers(ask: Ask, shortfall: Shortfall | None, others: Sequence[FleetSnapshot
 
 def placed(ask: Ask) -> Placement | None:
     """The earliest placement of the ask, None when it does not fit."""
+    found = _fit(ask)
+    return None if found is None else place(ask, found.start_minute, found.free)
+
+
+def _fit(ask: Ask) -> Fit | None:
+    """The earliest fit of the ask."""
     if ask.last_start < ask.first_start or ask.possible < ask.need:
         return None
     found = search(ask)
-    return place(ask, found.start_minute, found.free) if isinstance(found, Fit) else None
+    return found if isinstance(found, Fit) else None
 
 
 def _offer(kind: AlternativeKind, snapshot: FleetSnapshot, spec: ReservationSpec) -> Offers:
@@ -106,10 +112,13 @@ def _smaller(ask: Ask, shortfall: Shortfall | None) -> Offers:
         less = replace(ask, spec=replace(ask.spec, **{ask.unit: size}), need=shortfall.most_pieces)
         yield Alternative("smaller", less.spec, place(less, start, free_from(ask, start)))
     if ask.spec.racks is not None:
-        working = ask.piece_nodes - ask.spec.spare_nodes
-        best = _largest(working, lambda nodes: placed(Ask.of(ask.snapshot, replace(ask.spec, nodes_per_rack=nodes))))
-        if best is not None:
-            yield Alternative("smaller", replace(ask.spec, nodes_per_rack=best[0]), best[1])
+        thin = Ask.of(ask.snapshot, replace(ask.spec, nodes_per_rack=1))  # has every rack that a thinner ask may use
+
+        def with_nodes(nodes: int) -> Ask:
+            spec = replace(ask.spec, nodes_per_rack=nodes)
+            return replace(thin, spec=spec, piece_nodes=nodes + spec.spare_nodes)
+
+        yield from _largest("smaller", ask.piece_nodes - ask.spec.spare_nodes, with_nodes)
 
 
 def _shorter(ask: Ask) -> Offers:
@@ -117,27 +126,27 @@ def _shorter(ask: Ask) -> Offers:
     step = HOUR if ask.spec.duration_minutes > HOUR else 1
     end = ask.last_start + ask.spec.duration_minutes
 
-    def with_steps(steps: int) -> Placement | None:
+    def with_steps(steps: int) -> Ask:
         minutes = steps * step
-        spec = replace(ask.spec, duration_minutes=minutes)
-        return placed(replace(ask, spec=spec, last_start=end - minutes))
+        return replace(ask, spec=replace(ask.spec, duration_minutes=minutes), last_start=end - minutes)
 
-    best = _largest(-(-ask.spec.duration_minutes // step), with_steps)
-    if best is not None:
-        yield Alternative("shorter", replace(ask.spec, duration_minutes=best[0] * step), best[1])
+    yield from _largest("shorter", -(-ask.spec.duration_minutes // step), with_steps)
 
 
-def _largest(below: int, attempt: Callable[[int], Placement | None]) -> tuple[int, Placement] | None:
-    """The largest number in [1, below) whose attempt succeeds, with its placement; success must be monotone."""
-    best, low, high = None, 1, below - 1
+def _largest(kind: AlternativeKind, below: int, ask_of: Callable[[int], Ask]) -> Offers:
+    """The ask of the largest number in [1, below) that fits; fitting must be monotone in the number."""
+    best: tuple[Ask, Fit] | None = None
+    low, high = 1, below - 1
     while low <= high:
         middle = (low + high) // 2
-        placement = attempt(middle)
-        if placement is None:
+        ask = ask_of(middle)
+        found = _fit(ask)
+        if found is None:
             high = middle - 1
         else:
-            best, low = (middle, placement), middle + 1
-    return best
+            best, low = (ask, found), middle + 1
+    if best is not None:
+        yield Alternative(kind, best[0].spec, place(best[0], best[1].start_minute, best[1].free))
 
 
 def _other_cluster(ask: Ask, others: Sequence[FleetSnapshot]) -> Offers:

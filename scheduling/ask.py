@@ -5,7 +5,7 @@ groups (blocks); a rack whose block is unknown is a group of its own, because un
 works on arrays whose last axis is the rack columns of the ask's timeline, so that one call judges every start.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -113,10 +113,13 @@ class Ask:
         asked = self.spec.gpus if self.spec.gpus is not None else self.need
         return min(pieces * self.piece_units, asked)
 
-    def nodes_missing(self, counts: Indexes) -> Indexes:
-        """The fewest nodes that would have to become free for the ask to fit, per row of free counts [rows, racks]."""
+    def nodes_missing(self, counts: Indexes, near_sets: Sequence[Indexes]) -> Indexes:
+        """The fewest nodes that would have to become free for the ask to fit, per row of free counts [rows, racks].
+
+        `near_sets` are those of `near_sets()`: the same for every row.
+        """
         best = np.full(counts.shape[0], np.iinfo(np.int64).max)
-        for columns in self.near_sets():
+        for columns in near_sets:
             np.minimum(best, self.missing_within(counts, columns), out=best)
         return best
 

@@ -84,13 +84,12 @@ def check(snapshot: FleetSnapshot, spec: ReservationSpec, placement: Placement) 
     out). A placement whose start has passed is judged from now on.
     """
     start = max(placement.start_minute, snapshot.now_minute)
-    length = placement.end_minute - start
-    pinned = replace(
-        spec, earliest_start_minute=start, latest_end_minute=placement.end_minute, duration_minutes=max(1, length)
-    )
+    end = placement.end_minute
+    if end <= start:
+        over = replace(spec, earliest_start_minute=None, latest_end_minute=end)
+        return Refusal((window_too_short(Ask.of(snapshot, over)),))
+    pinned = replace(spec, earliest_start_minute=start, latest_end_minute=end, duration_minutes=end - start)
     ask = Ask.of(snapshot, pinned, only=placement.nodes)
-    if length < 1:
-        return Refusal((window_too_short(replace(ask, last_start=placement.end_minute - spec.duration_minutes)),))
     if ask.possible < ask.need:
         return Refusal((never_possible(ask),))
     if int(ask.obtainable(ask.timeline.counts(free_from(ask, start)))) < ask.need:

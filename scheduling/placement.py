@@ -4,6 +4,9 @@ Tightest means: what stays behind is of the most use to the next big ask. Blocks
 in them, racks so that the fewest free nodes are left over in them.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 
 from scheduling.answers import Placement
@@ -17,15 +20,15 @@ def place(ask: Ask, start: int, free: Masks) -> Placement:
     """The one placement of the ask at `start`, given its free masks there. The ask must fit."""
     counts = ask.timeline.counts(free)
     preferred = _preferred(ask)
-    liked = ask.timeline.counts(free & preferred)
-    groups = _choose_groups(ask, counts, liked)
+    stock = Stock(ask, counts, ask.timeline.counts(free & preferred), _ill(ask))
+    groups = _choose_groups(stock)
     columns = np.flatnonzero(np.isin(ask.group, groups))
-    taken = _take_racks(ask, counts, liked, columns) if ask.per_rack else _take_nodes(ask, counts, liked, columns)
+    taken = stock.take(columns)
     topology = ask.snapshot.topology
     nodes: list[str] = []
     spares: list[str] = []
     liked_nodes = 0
-    for column in sorted(taken, key=lambda column: topology.racks[ask.timeline.rack[column]].name):
+    for column in sorted(taken, key=stock.name):
         positions = _positions(ask, column, free)
         wanted = set(_positions(ask, column, free & preferred))
         chosen = sorted(sorted(positions, key=lambda position: (position not in wanted, position))[: taken[column]])
@@ -37,14 +40,36 @@ def place(ask: Ask, start: int, free: Masks) -> Placement:
     end = start + ask.spec.duration_minutes
     return Placement(
         cluster=ask.snapshot.cluster,
-        racks=tuple(sorted({topology.racks[ask.timeline.rack[column]].name for column in taken} - {""})),
+        racks=tuple(name for name in stock.names(taken) if name),
         nodes=tuple(nodes),
         spares=tuple(spares),
         start_minute=start,
         end_minute=end,
-        score=_score(ask, counts, taken, columns, liked_nodes),
+        score=_score(stock, taken, columns, liked_nodes),
         jobs=_jobs_in_the_way(ask, nodes, start, end),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stock:
+    """What each rack column offers at one start: free nodes, preferred ones among them, and how many are unhealthy."""
+
+    ask: Ask
+    counts: Indexes
+    liked: Indexes
+    ill: Indexes
+
+    def name(self, column: int) -> str:
+        """The rack's name."""
+        return self.ask.snapshot.topology.racks[self.ask.timeline.rack[column]].name
+
+    def names(self, columns: Iterable[int]) -> list[str]:
+        """The racks' names in order."""
+        return sorted(self.name(column) for column in columns)
+
+    def take(self, columns: Indexes) -> dict[int, int]:
+        """Rack column -> nodes to take for the whole ask from these racks, which must be enough."""
+        return _take_racks(self, columns) if self.ask.per_rack else _take_nodes(self, columns)
 
 
 def _preferred(ask: Ask) -> Masks:
@@ -59,22 +84,30 @@ def _preferred(ask: Ask) -> Masks:
     return plane[ask.timeline.word]
 
 
-def _choose_groups(ask: Ask, counts: Indexes, liked: Indexes) -> Indexes:
+def _choose_groups(stock: Stock) -> Indexes:
     """Numbers of the fewest groups that hold the ask, with most preferred nodes, then with least left in them."""
-    pieces = ask.per_group(ask.pieces(counts))
-    fond = ask.per_group(np.minimum(liked, ask.piece_nodes) * (ask.pieces(counts) > 0) if ask.per_rack else liked)
+    ask = stock.ask
+    each = ask.pieces(stock.counts)
+    pieces = ask.per_group(each)
+    fond = ask.per_group(np.minimum(stock.liked, ask.piece_nodes) * each if ask.per_rack else stock.liked)
     numbers = np.unique(ask.group)
     most_first = np.argsort(-pieces, kind="stable")
     fewest = int(np.searchsorted(np.cumsum(pieces[most_first]), ask.need)) + 1
     if fewest == 1:
-        wanted = ask.need * ask.piece_nodes
-        fits = [int(at) for at in np.flatnonzero(pieces >= ask.need)]
-        ill = ask.per_group(_ill(ask))
-        best = min(fits, key=lambda at: (-min(int(fond[at]), wanted), int(pieces[at]), int(ill[at]), at))
-        return numbers[[best]]
+        fits = np.flatnonzero(pieces >= ask.need)
+        fondness = np.minimum(fond[fits], ask.need * ask.piece_nodes)
+        fits = fits[fondness == fondness.max()]
+        fits = fits[pieces[fits] == pieces[fits].min()]
+        return numbers[[min(fits.tolist(), key=lambda at: _left_in(stock, np.flatnonzero(ask.group == numbers[at])))]]
     if len(pieces) * (fewest + 1) * (ask.need + int(pieces.max())) > MOST_CELLS:
         return numbers[_greedy_groups(pieces, most_first, fewest, ask.need)]
     return numbers[_tightest_groups(pieces, fond, fewest, ask.need)]
+
+
+def _left_in(stock: Stock, columns: Indexes) -> tuple[int, int, list[str]]:
+    """How good it is to place the ask in these racks: nodes left in the used ones, unhealthy ones there, names."""
+    used = list(stock.take(columns))
+    return int(stock.counts[used].sum()), int(stock.ill[used].sum()), stock.names(used)
 
 
 def _greedy_groups(pieces: Indexes, most_first: Indexes, fewest: int, need: int) -> list[int]:
@@ -118,35 +151,26 @@ def _ill(ask: Ask) -> Indexes:
     return ask.timeline.counts(ask.snapshot.unhealthy[ask.timeline.word])
 
 
-def _take_racks(ask: Ask, counts: Indexes, liked: Indexes, columns: Indexes) -> dict[int, int]:
-    """Rack column -> nodes to take, for an ask of whole pieces: most preferred, tightest, healthiest, then name."""
-    ill = _ill(ask)
-    racks = ask.snapshot.topology.racks
-    fits = [int(column) for column in columns if counts[column] >= ask.piece_nodes]
-    fits.sort(
-        key=lambda column: (
-            -min(int(liked[column]), ask.piece_nodes),
-            int(counts[column]),
-            int(ill[column]),
-            racks[ask.timeline.rack[column]].name,
-        )
-    )
-    return dict.fromkeys(fits[: ask.need], ask.piece_nodes)
+def _take_racks(stock: Stock, columns: Indexes) -> dict[int, int]:
+    """For an ask of racks: most preferred, tightest, healthiest, then name."""
+    each = stock.ask.piece_nodes
+    fits = columns[stock.counts[columns] >= each].tolist()
+    liked, counts, ill = stock.liked, stock.counts, stock.ill
+    fits.sort(key=lambda at: (-min(int(liked[at]), each), int(counts[at]), int(ill[at]), stock.name(at)))
+    return dict.fromkeys(fits[: stock.ask.need], each)
 
 
-def _take_nodes(ask: Ask, counts: Indexes, liked: Indexes, columns: Indexes) -> dict[int, int]:
-    """Rack column -> nodes to take, for an ask of single nodes: preferred nodes first, the rest from the fewest racks.
+def _take_nodes(stock: Stock, columns: Indexes) -> dict[int, int]:
+    """For an ask of single nodes: preferred nodes first, the rest from the fewest racks.
 
     The rest goes to racks already in use, then whole into the largest racks, and last into the tightest rack that takes
     what remains.
     """
-    ill = _ill(ask)
-    racks = ask.snapshot.topology.racks
-    left, taken = ask.need, {}
-    room = {int(column): int(counts[column]) for column in columns if counts[column]}
-    name = {column: racks[ask.timeline.rack[column]].name for column in room}
-    for column in sorted(room, key=lambda column: (-int(liked[column]), name[column])):
-        part = min(left, int(liked[column]))
+    left, taken = stock.ask.need, {}
+    room = {column: int(stock.counts[column]) for column in columns.tolist() if stock.counts[column]}
+    rank = {column: (int(stock.ill[column]), stock.name(column)) for column in room}
+    for column in sorted(room, key=lambda column: (-int(stock.liked[column]), stock.name(column))):
+        part = min(left, int(stock.liked[column]))
         if part:
             taken[column] = part
             room[column] -= part
@@ -156,7 +180,7 @@ def _take_nodes(ask: Ask, counts: Indexes, liked: Indexes, columns: Indexes) -> 
         open_racks = open_racks or [column for column in room if room[column]]
         enough = [column for column in open_racks if room[column] >= left]
         sign = 1 if enough else -1
-        column = min(enough or open_racks, key=lambda column: (sign * room[column], int(ill[column]), name[column]))
+        column = min(enough or open_racks, key=lambda column: (sign * room[column], rank[column]))
         part = min(left, room[column])
         taken[column] = taken.get(column, 0) + part
         room[column] -= part
@@ -167,19 +191,21 @@ def _take_nodes(ask: Ask, counts: Indexes, liked: Indexes, columns: Indexes) -> 
 def _positions(ask: Ask, column: int, masks: Masks) -> list[int]:
     """Positions inside the rack of the nodes set in its words."""
     words = masks[ask.timeline.first[column] : ask.timeline.first[column + 1]].tolist()
-    return [at * WORD_BITS + bit for at, word in enumerate(words) for bit in range(WORD_BITS) if word >> bit & 1]
+    return [
+        at * WORD_BITS + bit for at, word in enumerate(words) for bit in range(word.bit_length()) if word >> bit & 1
+    ]
 
 
-def _score(ask: Ask, counts: Indexes, taken: dict[int, int], columns: Indexes, liked_nodes: int) -> dict[str, int]:
+def _score(stock: Stock, taken: dict[int, int], columns: Indexes, liked_nodes: int) -> dict[str, int]:
     """The parts by which this placement won over the others at its start."""
-    used = list(taken)
-    whole = [column for column in columns.tolist() if counts[column] >= ask.flavor.nodes_per_rack]
+    used, ask = list(taken), stock.ask
+    whole = [column for column in columns.tolist() if stock.counts[column] >= ask.flavor.nodes_per_rack]
     return {
         "blocks": len(np.unique(ask.group[used])),
         "preferred_nodes": liked_nodes,
         "left_whole_racks": sum(column not in taken for column in whole),
-        "left_nodes": int(counts[used].sum()) - sum(taken.values()),
-        "unhealthy_nodes": int(_ill(ask)[used].sum()),
+        "left_nodes": int(stock.counts[used].sum()) - sum(taken.values()),
+        "unhealthy_nodes": int(stock.ill[used].sum()),
     }
 
 

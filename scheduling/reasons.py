@@ -91,7 +91,7 @@ def _intervals(ask: Ask, start: int) -> list[Obstacle]:
     masks = timeline.entry_mask & timeline.allowed[timeline.entry_word]
     found: dict[tuple[str, str], list[int]] = {}
     for row in np.flatnonzero(meets & (masks != 0)).tolist():
-        source = timeline.sources[int(timeline.entry_source[row])]
+        source = timeline.source(row)
         found.setdefault((source.kind, source.id), []).append(row)
     obstacles = []
     for kind, id in sorted(found):
@@ -152,39 +152,46 @@ def _around_nearest(ask: Ask, start: int, obstacles: Sequence[Obstacle], cover: 
     """The obstacles that take nodes of the placement that lacks the fewest nodes at `start`."""
     counts = ask.timeline.counts(free_from(ask, start))
     columns = min(ask.near_sets(), key=lambda columns: int(ask.missing_within(counts[None, :], columns)[0]))
+    usable = _bits(ask.timeline.allowed).reshape(-1).astype(bool)
     wanted = np.zeros(len(cover), bool)
     if ask.per_rack:
         for column in sorted(columns.tolist(), key=lambda column: (-int(counts[column]), column))[: ask.need]:
-            wanted[_easiest_places(ask, np.array([column]), cover, ask.piece_nodes)] = True
+            first, last = (ask.timeline.first[column : column + 2] * WORD_BITS).tolist()
+            inside = first + np.flatnonzero(usable[first:last])
+            wanted[inside[np.argsort(cover[inside], kind="stable")[: ask.piece_nodes]]] = True
     else:
-        wanted[_easiest_places(ask, columns, cover, ask.need)] = True
+        inside = np.flatnonzero(usable & np.isin(_place_columns(ask), columns))
+        wanted[inside[np.argsort(cover[inside], kind="stable")[: ask.need]]] = True
     return [obstacle for obstacle in obstacles if wanted[obstacle.places].any()]
-
-
-def _easiest_places(ask: Ask, columns: Indexes, cover: Indexes, number: int) -> Indexes:
-    """That many allowed places of these rack columns, those with the fewest things on them."""
-    words = np.isin(np.repeat(np.arange(len(ask.timeline.rack)), np.diff(ask.timeline.first)), columns)
-    inside = np.flatnonzero(_bits(np.where(words, ask.timeline.allowed, np.uint64(0))).reshape(-1))
-    return inside[np.argsort(cover[inside], kind="stable")[:number]]
 
 
 def _minimal(ask: Ask, cover: Indexes, removed: Sequence[Obstacle]) -> list[Obstacle]:
     """Those of `removed` that must go. The others are put back; `cover` ends without what must go."""
     for obstacle in removed:
         cover[obstacle.places] -= 1
+    place_column = _place_columns(ask)
+    counts = _counts(ask, cover)
     named = []
     for obstacle in sorted(removed, key=lambda each: len(each.places)):
-        cover[obstacle.places] += 1
-        if _yield(ask, cover) < ask.need:
-            cover[obstacle.places] -= 1
+        newly = obstacle.places[cover[obstacle.places] == 0]
+        fewer = counts - np.bincount(place_column[newly], minlength=len(counts))
+        if int(ask.obtainable(fewer)) < ask.need:
             named.append(obstacle)
+        else:
+            counts = fewer
+            cover[obstacle.places] += 1
     return named
 
 
-def _yield(ask: Ask, cover: Indexes) -> int:
-    """Pieces obtainable when exactly the uncovered allowed places are free."""
+def _place_columns(ask: Ask) -> Indexes:
+    """The rack column of each place."""
+    return np.repeat(np.arange(len(ask.timeline.rack)), np.diff(ask.timeline.first) * WORD_BITS)
+
+
+def _counts(ask: Ask, cover: Indexes) -> Indexes:
+    """Free nodes per rack column when exactly the uncovered allowed places are free."""
     uncovered = np.packbits(cover.reshape(-1, WORD_BITS) == 0, axis=1, bitorder="little").view("<u8").reshape(-1)
-    return int(ask.obtainable(ask.timeline.counts(uncovered.astype(np.uint64) & ask.timeline.allowed)))
+    return ask.timeline.counts(uncovered.astype(np.uint64) & ask.timeline.allowed)
 
 
 def _bits(masks: Masks) -> NDArray[np.uint8]:
@@ -199,7 +206,7 @@ def _reason(ask: Ask, start: int, code: ReasonCode, named: Sequence[Obstacle], c
     with_mine = cover.copy()
     for obstacle in mine:
         with_mine[obstacle.places] += 1
-    missing = _asked(ask) - ask.units(max(0, _yield(ask, with_mine)))
+    missing = _asked(ask) - ask.units(int(ask.obtainable(_counts(ask, with_mine))))
     by = tuple(cause for cause in (obstacle.cause() for obstacle in mine) if cause is not None)
     until = _latest(obstacle.until for obstacle in mine)
     period = f"from {minute_words(start)} for {length_words(ask.spec.duration_minutes)}"
@@ -234,18 +241,15 @@ def _fragmented(ask: Ask, start: int, reasons: Sequence[Reason]) -> list[Reason]
     """The block limit itself, when enough would be free at `start` without it."""
     if ask.max_groups is None:
         return []
-    pieces = ask.pieces(ask.timeline.counts(free_from(ask, start)))
-    together, most = int(pieces.sum()), int(ask.obtainable(ask.timeline.counts(free_from(ask, start))))
-    if together < ask.need:
+    counts = ask.timeline.counts(free_from(ask, start))
+    if int(ask.pieces(counts).sum()) < ask.need:
         return []
-    missing = _asked(ask) - ask.units(most)
+    most = ask.units(int(ask.obtainable(counts)))
     blocks = "one block" if ask.max_groups == 1 else f"{ask.max_groups} blocks"
-    sentence = (
-        f"{_amount(_asked(ask), ask.unit)} are free from {minute_words(start)}, but at most "
-        f"{_amount(ask.units(most), ask.unit)} of them in {blocks}."
-    )
+    free = f"{_amount(_asked(ask), ask.unit)} are free from {minute_words(start)}"
+    sentence = f"{free}, but at most {most} of them in {blocks}."
     until = _latest(reason.until_minute for reason in reasons)
-    return [Reason("block_fragmented", missing, ask.unit, (), until, sentence, start)]
+    return [Reason("block_fragmented", _asked(ask) - most, ask.unit, (), until, sentence, start)]
 
 
 def _latest(untils: Iterable[int | None]) -> int | None:

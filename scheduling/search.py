@@ -42,8 +42,9 @@ def search(ask: Ask) -> Fit | Shortfall:
 def nearest_miss(ask: Ask) -> int:
     """The start in the window where the fewest nodes are missing, the earliest on a tie."""
     best, best_start = None, ask.first_start
+    near_sets = ask.near_sets()
     for starts, free in ask.timeline.sweep(ask.first_start, ask.last_start, ask.spec.duration_minutes):
-        missing = ask.nodes_missing(ask.timeline.counts(free))
+        missing = ask.nodes_missing(ask.timeline.counts(free), near_sets)
         at = int(np.argmin(missing))
         if best is None or missing[at] < best:
             best, best_start = int(missing[at]), int(starts[at])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.snapshot import FOREVER, JOB, RESERVATION, FleetSnapshot
+from scheduling.snapshot import FOREVER, JOB, RESERVATION, Busy, FleetSnapshot
 from scheduling.topology import Indexes, Masks
 
 CELLS = 1 << 21  # words of one chunk of starts: 16 MB at most, whatever the size of the fleet
@@ -32,7 +32,8 @@ class Timeline:
 
     `word` are word numbers of the topology, rack by rack; `first[r]:first[r + 1]` are the words of rack column r and
     `rack[r]` its rack number. `allowed` are the nodes the ask could ever use, `broken` those of them that are out for
-    all time. An entry blocks `entry_mask` of word column `entry_word` during [entry_start, entry_end).
+    all time. An entry blocks `entry_mask` of word column `entry_word` during [entry_start, entry_end); `source()` says
+    what it is part of.
     """
 
     word: Indexes
@@ -45,7 +46,8 @@ class Timeline:
     entry_word: Indexes
     entry_mask: Masks
     entry_source: Indexes
-    sources: tuple[Source, ...]
+    subjects: tuple[Busy, ...]
+    lives: tuple[Source, ...]
 
     @classmethod
     def of(
@@ -83,8 +85,16 @@ class Timeline:
             entry_word=np.concatenate((at, life[2])),
             entry_mask=np.concatenate((snapshot.entry_mask[keep], topology.full[word[life[2]]])),
             entry_source=np.concatenate((snapshot.subject[rows], life[3] + len(snapshot.subjects))),
-            sources=(*(Source(busy.kind, busy.id) for busy in snapshot.subjects), *life[4]),
+            subjects=snapshot.subjects,
+            lives=tuple(life[4]),
         )
+
+    def source(self, row: int) -> Source:
+        """What an entry is part of."""
+        number = int(self.entry_source[row])
+        if number < len(self.subjects):
+            return Source(self.subjects[number].kind, self.subjects[number].id)
+        return self.lives[number - len(self.subjects)]
 
     def free_at(self, minute: int) -> Masks:
         """Free nodes at one moment, u64[word columns]."""
