@@ -23,8 +23,9 @@ def create_invitation(
 ) -> tuple[Invitation, str]:
     """A one-time link for this address: the row and the token, which is kept nowhere. A newer one ends older ones.
 
-    The token goes to the address and is never shown to who invites. With a team: a lead invites a member or lead, for 7 days. Without: `role` "admin" makes a first admin, for 24 hours,
-    and only the machine itself (actor None) or an admin may do that.
+    The token goes to the address and is never shown to who invites. With a team: a lead invites a member or lead, for
+    7 days. Without: `role` "admin" makes a first admin, for 24 hours, and only the machine itself (actor None) or an
+    admin may do that.
     """
     require(actor, "team.manage" if team else "admin.grant_roles", team)
     email = checked_email(email)

@@ -215,6 +215,7 @@ def grant_role(
         raise Invalid(
             "A role lies on a team or on a cluster, not on both.", Fault("/cluster", "invalid", "Two scopes.")
         )
+    _forget_rights(user)
     with transaction.atomic():
         user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         scope = {"team": team, "cluster": cluster}
@@ -239,6 +240,7 @@ def grant_role(
 def end_role(*, grant: RoleGrant, actor: User | None, at: datetime) -> RoleGrant:
     """Take a role away. Raises WrongState last_admin for the last admin, wrong_state when it has ended."""
     require(actor, "admin.grant_roles")
+    _forget_rights(grant.user)
     with transaction.atomic():
         # All admin rows are locked, so that two people who each end the other's role cannot both succeed.
         admins = list(
