@@ -1,0 +1,1 @@
+"""Stand-ins that answer over real sockets as the real servers do."""
