@@ -91,7 +91,7 @@ def _earmarks(ids: list[int], at: datetime, without: int | None) -> Mapping[int,
     """GPU-hours that reservations will still be charged, by allocation: the whole period less what was charged."""
     rows = list(
         Reservation.objects.filter(allocation__in=ids, decision__in=(*OPEN, "approved", "cancelled"))
-        .exclude(pk=without)
+        .exclude(pk__in=() if without is None else (without,))
         .exclude(decision__in=OPEN, hold_expires_at__lte=at)
         .annotate(per_node=F("flavor__gpus_per_node"))
         .values_list("id", "allocation_id", "start_at", "end_at", "released_at", "mask_bits", "per_node")

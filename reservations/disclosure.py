@@ -126,7 +126,7 @@ def _cause(cause: Cause, known: dict[str, Disclosed], sees_jobs: bool) -> Disclo
     until_at = None if cause.until_minute is None else moment_of(cause.until_minute)
     if cause.kind == "reservation":
         shown = known.get(cause.id)
-        return DisclosedCause(cause.kind, shown and shown.id, shown and shown.team, until_at)
+        return DisclosedCause(cause.kind, shown.id if shown else None, shown.team if shown else None, until_at)
     if cause.kind == "job" and not sees_jobs:
         return DisclosedCause(cause.kind, None, None, until_at)
     return DisclosedCause(cause.kind, cause.id, None, until_at)

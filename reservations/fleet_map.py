@@ -15,8 +15,8 @@ from reservations.models import Hold, Reservation
 from reservations.moments import moment_of
 from reservations.snapshot import NO_NODE, REPAIR, snapshot
 from scheduling.answers import Placement
-from scheduling.snapshot import FleetSnapshot
-from scheduling.topology import WORD_BITS, RackShape
+from scheduling.snapshot import FOREVER, FleetSnapshot
+from scheduling.topology import WORD_BITS, Masks, NodeMasks, RackShape
 
 CellState = Literal["yours", "spare", "held", "free", "outage", "bad", "mine_provisional", "drained"]
 
@@ -56,7 +56,7 @@ class _Layer:
     """One state over a set of nodes (a plane); later layers lie on top of earlier ones."""
 
     state: CellState
-    plane: np.ndarray
+    plane: Masks
     until_at: datetime | None = None
     shown: Disclosed | None = None
 
@@ -135,8 +135,8 @@ def _layers(
     below: list[_Layer] = []
     above: list[_Layer] = []
     for row, busy in zip(rows, subjects, strict=True):
-        plane = topology.plane(topology.masks(busy.nodes) if not hasattr(busy.nodes, "mask") else busy.nodes)  # type: ignore[arg-type]
-        until_at = None if int(view.end[row]) >= 1 << 40 else moment_of(int(view.end[row]))
+        plane = topology.plane(busy.nodes if isinstance(busy.nodes, NodeMasks) else topology.masks(busy.nodes))
+        until_at = None if int(view.end[row]) >= FOREVER else moment_of(int(view.end[row]))
         if busy.kind == "outage":
             above.append(_Layer("bad" if busy.id == REPAIR else "outage", plane, until_at))
         elif busy.kind == "reservation":
@@ -201,4 +201,4 @@ def _cell(node: str, layers: list[_Layer]) -> MapCell:
     holder = next((layer for layer in reversed(layers) if layer.shown is not None), None)
     who = holder.shown if holder is not None else None
     until_at = top.until_at if top.until_at is not None or holder is None or top.state != "spare" else holder.until_at
-    return MapCell(node, top.state, until_at, who and who.id, who and who.team)
+    return MapCell(node, top.state, until_at, who.id if who else None, who.team if who else None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Q
@@ -15,6 +16,16 @@ from reservations.snapshot import holding
 from reservations.states import OPEN
 from scheduling.snapshot import RESERVATION, FleetSnapshot
 from scheduling.spec import ReservationSpec
+
+
+class TeamHold(NamedTuple):
+    """One reservation of the team that holds nodes of the flavor; [start_at, end_at) as released."""
+
+    id: int
+    decision: str
+    start_at: datetime
+    end_at: datetime
+    racks: int
 
 
 @dataclass(frozen=True)
@@ -106,12 +117,8 @@ def limit_faults(
     policies = list(policies)
     if not policies:
         return ()
-    others = list(
-        Reservation.objects.filter(holding(flavor.cluster, at), team=team, flavor=flavor)
-        .exclude(pk=without)
-        .values_list("id", "decision", "start_at", "end_at", "released_at", "mask_racks")
-    )
-    mine = frozenset(f"R-{row[0]}" for row in others)
+    others = _holds_of(team, flavor, at, without)
+    mine = frozenset(f"R-{hold.id}" for hold in others)
     racks = {rack for node in nodes if (rack := snapshot.topology.rack_of(node)) is not None}
     healthy = _healthy_racks(snapshot, flavor.name)
     everyone = _most_racks(snapshot, flavor.name, racks, start_minute, end_minute, None)
@@ -126,6 +133,18 @@ def limit_faults(
 
 def _fault(pointer: str, sentence: str, missing: float, unit: str) -> Fault:
     return Fault(pointer, "policy_limit", sentence, missing=missing, unit=unit)
+
+
+def _holds_of(team: Team, flavor: Flavor, at: datetime, without: int | None) -> list[TeamHold]:
+    """What the team holds of the flavor from `at` on."""
+    rows = Reservation.objects.filter(holding(flavor.cluster, at), team=team, flavor=flavor).values_list(
+        "id", "decision", "start_at", "end_at", "released_at", "mask_racks"
+    )
+    return [
+        TeamHold(pk, decision, start, end if released is None else min(end, released), len(set(racks)))
+        for pk, decision, start, end, released, racks in rows
+        if pk != without
+    ]
 
 
 def _shares(policy: ReservationPolicy, team: Team, healthy: int, everyone: int, ours: int) -> Iterator[Fault]:
@@ -146,20 +165,12 @@ def _shares(policy: ReservationPolicy, team: Team, healthy: int, everyone: int, 
 
 
 def _counts(
-    policy: ReservationPolicy,
-    team: Team,
-    others: list[tuple],
-    start_at: datetime,
-    end_at: datetime,
-    at: datetime,  # type: ignore[type-arg]
+    policy: ReservationPolicy, team: Team, others: list[TeamHold], start_at: datetime, end_at: datetime, at: datetime
 ) -> Iterator[Fault]:
     """Open asks, reservations that have not started, and reservations active at one time."""
-    waiting = sum(decision in OPEN for _, decision, *_ in others)
-    future = sum(start > at for _, _, start, *_ in others)
-    together = sum(
-        start < end_at and start_at < (end if released is None else min(end, released))
-        for _, _, start, end, released, _ in others
-    )
+    waiting = sum(hold.decision in OPEN for hold in others)
+    future = sum(hold.start_at > at for hold in others)
+    together = sum(hold.start_at < end_at and start_at < hold.end_at for hold in others)
     for limit, count, word in (
         (policy.open_asks_per_team, waiting, "open ask"),
         (policy.future_count, future if start_at > at else None, "reservation ahead"),
@@ -172,22 +183,13 @@ def _counts(
 
 
 def _rack_hours(
-    policy: ReservationPolicy,
-    team: Team,
-    others: list[tuple],
-    racks: int,
-    start: int,
-    end: int,
-    at: datetime,  # type: ignore[type-arg]
+    policy: ReservationPolicy, team: Team, others: list[TeamHold], racks: int, start: int, end: int, at: datetime
 ) -> Iterator[Fault]:
     """Rack-hours that the team holds from now on."""
     if policy.rack_hours_ahead is None:
         return
     hour = timedelta(hours=1)
-    held = sum(
-        len(set(mask_racks)) * ((min(until, released or until) - max(begin, at)) / hour)
-        for _, _, begin, until, released, mask_racks in others
-    )
+    held = sum(hold.racks * ((hold.end_at - max(hold.start_at, at)) / hour) for hold in others)
     asked = racks * (end - start) / 60
     most = policy.rack_hours_ahead
     if held + asked > most:

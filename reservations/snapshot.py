@@ -6,7 +6,7 @@ because what a transaction has not committed must not be remembered.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 from threading import Lock
 from typing import Any, TypeVar
@@ -85,8 +85,8 @@ def _topology(cluster: Cluster, at: datetime) -> tuple[Topology, dict[int, int],
         )
     }
     flavors = {
-        pk: FlavorShape(*shape)
-        for pk, *shape in Flavor.objects.filter(cluster=cluster)
+        pk: FlavorShape(name, gpus, nodes, turnaround)
+        for pk, name, gpus, nodes, turnaround in Flavor.objects.filter(cluster=cluster)
         .order_by("name")
         .values_list("id", "name", "gpus_per_node", "nodes_per_rack", "turnaround_minutes")
     }
@@ -166,7 +166,7 @@ def _unplaceable(cluster: Cluster, at: datetime) -> tuple[list[str], dict[int, l
 
 
 def _levels_of(
-    block: int | None, blocks: dict[int, tuple[int, str, int | None]], levels: list[int]
+    block: int | None, blocks: Mapping[int, tuple[int, str, int | None]], levels: list[int]
 ) -> tuple[str | None, ...]:
     """The names above a rack, lowest level first; None where nobody told."""
     named: dict[int, str] = {}
