@@ -57,8 +57,13 @@ def same_nodes(text: str) -> str:
 
 
 def moment(epoch: int) -> str:
+    """`2026-12-01T08:00:00Z`: what is compared and shown; two moments are ordered as their texts are."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def slurm_time(utc_moment: str) -> str:
     """`2026-12-01T08:00:00`: Slurm takes no zone and no offset, so the command runs under TZ=UTC."""
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return utc_moment.removesuffix("Z")
 
 
 def shell_line(argv: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from scheduling.dialects.errors import UnreadableAnswer
 from scheduling.dialects.slurm.accounts import account
-from scheduling.dialects.slurm.names import organization, same_nodes
+from scheduling.dialects.slurm.names import moment, organization, same_nodes
 from scheduling.dialects.slurm.reservations import OWN_PREFIX, reservation
 from scheduling.hostlist import HostlistError
 from scheduling.plan import NativeObject, Observed
@@ -129,7 +129,7 @@ def _reservation(record: Mapping[str, str]) -> NativeObject:
     name = record["ReservationName"]
     try:
         nodes = same_nodes(record.get("Nodes", ""))
-        start, end = epoch_seconds(record["StartTime"]), epoch_seconds(record["EndTime"])
+        start, end = moment(epoch_seconds(record["StartTime"])), moment(epoch_seconds(record["EndTime"]))
     except (KeyError, HostlistError) as error:
         raise UnreadableAnswer("reservations", f"reservation {name[:64]!r}: {error}") from error
     attributes = {

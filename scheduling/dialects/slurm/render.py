@@ -6,7 +6,7 @@ from scheduling.desired import DesiredReservation, DesiredState, DesiredTeam
 from scheduling.dialects.contract import Capabilities
 from scheduling.dialects.errors import NameClash, UnknownReference
 from scheduling.dialects.slurm.accounts import account
-from scheduling.dialects.slurm.names import account_name, checked_name, description, node_list, organization
+from scheduling.dialects.slurm.names import account_name, checked_name, description, moment, node_list, organization
 from scheduling.dialects.slurm.reservations import reservation
 from scheduling.plan import Compromise, NativeObject, Rendered
 
@@ -71,8 +71,8 @@ def _reservation(desired: DesiredState, teams: dict[str, DesiredTeam], wanted: D
         raise UnknownReference("team" if not accounts else "node", "", f"reservation {wanted.id}")
     attributes = {
         "nodes": node_list(wanted.nodes),
-        "start": wanted.start_minute * 60,
-        "end": wanted.end_minute * 60,
+        "start": moment(wanted.start_minute * 60),
+        "end": moment(wanted.end_minute * 60),
         "accounts": ",".join(accounts),
         "users": "",
         "flags": "",

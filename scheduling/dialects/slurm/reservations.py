@@ -6,7 +6,7 @@ Nodes are always named: Slurm's own choice by count or GPUs may grant fewer node
 from collections.abc import Sequence
 from functools import partial
 
-from scheduling.dialects.slurm.names import moment, node_list, shell_line
+from scheduling.dialects.slurm.names import moment, node_list, shell_line, slurm_time
 from scheduling.hostlist import expand
 from scheduling.plan import Attributes, ClassRules, NativeObject, Verb, Written
 
@@ -18,7 +18,7 @@ _START_SLACK_SECONDS = 300
 
 
 def reservation(name: str, attributes: Attributes, at: int | None = None, owned: bool = True) -> NativeObject:
-    """A reservation with nodes, start and end (epoch seconds), accounts, users and flags.
+    """A reservation with nodes, start and end (texts of moment()), accounts, users and flags.
 
     `at` is the moment of rendering in epoch seconds; None for one that was read, which is never created.
     """
@@ -50,8 +50,8 @@ def create(at: int | None, name: str, after: Attributes) -> tuple[str, ...]:
         "create",
         "reservation",
         f"ReservationName={name}",
-        f"StartTime={moment(_acceptable_start(at, after['start']))}",
-        f"EndTime={moment(after['end'])}",
+        f"StartTime={slurm_time(_acceptable_start(at, after['start']))}",
+        f"EndTime={slurm_time(after['end'])}",
         f"Nodes={after['nodes']}",
         f"Accounts={after['accounts']}",
     )
@@ -63,9 +63,9 @@ def _update(at: int | None, name: str, before: Attributes, after: Attributes) ->
     changed = {key for key in after if before.get(key) != after[key]}
     settings = []
     if "start" in changed:
-        settings.append(f"StartTime={moment(_acceptable_start(at, after['start']))}")
+        settings.append(f"StartTime={slurm_time(_acceptable_start(at, after['start']))}")
     if "end" in changed:
-        settings.append(f"EndTime={moment(after['end'])}")
+        settings.append(f"EndTime={slurm_time(after['end'])}")
     for key, word in (("nodes", "Nodes"), ("accounts", "Accounts"), ("users", "Users")):
         if key in changed:
             settings.append(f"{word}={after[key]}")
@@ -76,14 +76,14 @@ def _update(at: int | None, name: str, before: Attributes, after: Attributes) ->
     return tuple(argvs)
 
 
-def _acceptable_start(at: int | None, start: int) -> int:
+def _acceptable_start(at: int | None, start: str) -> str:
     """The start itself, or `at` where it lies further back than slurmctld takes."""
-    return start if at is None or start > at - _START_SLACK_SECONDS else at
+    return start if at is None or start > moment(at - _START_SLACK_SECONDS) else moment(at)
 
 
 def _seen(at: int, before: Attributes, after: Attributes) -> Attributes:
     """Two starts that both lie in the past are one: when it began changes nothing any more."""
-    if before["start"] <= at and after["start"] <= at:
+    if before["start"] <= moment(at) and after["start"] <= moment(at):
         return {**before, "start": after["start"]}
     return before
 
@@ -98,12 +98,11 @@ def _release(before: Attributes, after: Attributes, rivals: Sequence[Attributes]
     start, end = max(before["start"], after["start"]), min(before["end"], after["end"])
     if wanted <= held and (start, end) == (after["start"], after["end"]):
         return after
-    if not any(_overlap(before, rival) for rival in rivals):
+    if not any(_in_time(before, rival) and not held.isdisjoint(expand(rival["nodes"])) for rival in rivals):
         return before
     kept = held & wanted
     return {**before, "nodes": node_list(kept), "start": start, "end": end} if kept and start < end else {}
 
 
-def _overlap(one: Attributes, other: Attributes) -> bool:
-    in_time = one["start"] < other["end"] and other["start"] < one["end"]
-    return in_time and not set(expand(one["nodes"])).isdisjoint(expand(other["nodes"]))
+def _in_time(one: Attributes, other: Attributes) -> bool:
+    return bool(one["start"] < other["end"] and other["start"] < one["end"])
