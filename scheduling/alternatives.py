@@ -109,7 +109,7 @@ def _smaller(ask: Ask, shortfall: Shortfall | None) -> Offers:
     size = ask.units(shortfall.most_pieces)
     if size > 0:
         start = shortfall.start_minute
-        less = replace(ask, spec=replace(ask.spec, **{ask.unit: size}), need=shortfall.most_pieces)
+        less = replace(ask, spec=ask.spec.of_size(size), need=shortfall.most_pieces)
         yield Alternative("smaller", less.spec, place(less, start, free_from(ask, start)))
     if ask.spec.racks is not None:
         thin = Ask.of(ask.snapshot, replace(ask.spec, nodes_per_rack=1))  # has every rack that a thinner ask may use

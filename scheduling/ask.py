@@ -88,12 +88,12 @@ class Ask:
     def obtainable(self, counts: Indexes) -> Indexes:
         """The most pieces that the block limit lets one ask take, per row of free counts."""
         pieces = self.pieces(counts)
-        if self.max_groups is None:
-            return pieces.sum(axis=-1)
-        per_group = self.per_group(pieces)
-        if per_group.shape[-1] > self.max_groups:
-            per_group = -np.partition(-per_group, self.max_groups - 1, axis=-1)[..., : self.max_groups]
-        return per_group.sum(axis=-1)
+        if self.max_groups is not None:
+            pieces = self.per_group(pieces)
+            if pieces.shape[-1] > self.max_groups:
+                pieces = -np.partition(-pieces, self.max_groups - 1, axis=-1)[..., : self.max_groups]
+        most: Indexes = pieces.sum(axis=-1)
+        return most
 
     def per_group(self, values: Indexes) -> Indexes:
         """Sums of rack columns per group, groups in number order."""
@@ -126,12 +126,14 @@ class Ask:
     def missing_within(self, counts: Indexes, columns: Indexes) -> Indexes:
         """nodes_missing() when only these rack columns may be used; they must be able to hold the ask."""
         here = counts[:, columns]
-        if not self.per_rack:
-            return np.maximum(0, self.need - here.sum(axis=1))
-        lacking = np.maximum(0, self.piece_nodes - here)
-        if lacking.shape[1] > self.need:
-            lacking = np.partition(lacking, self.need - 1, axis=1)[:, : self.need]
-        return lacking.sum(axis=1)
+        if self.per_rack:
+            lacking = np.maximum(0, self.piece_nodes - here)
+            if lacking.shape[1] > self.need:
+                lacking = np.partition(lacking, self.need - 1, axis=1)[:, : self.need]
+            missing: Indexes = lacking.sum(axis=1)
+        else:
+            missing = np.maximum(0, self.need - here.sum(axis=1))
+        return missing
 
     def near_sets(self) -> list[Indexes]:
         """Sets of rack columns, each able to hold the ask if nothing were in the way, within the block limit.

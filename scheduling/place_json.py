@@ -176,7 +176,7 @@ def read_spec(keys: Keys) -> ReservationSpec:
     """The request object. Raises InputError with the path of the key."""
     for key in ("flavor", "duration_minutes"):
         keys.need(key)
-    values = {
+    values: dict[str, Any] = {
         "flavor": keys.text("flavor"),
         "duration_minutes": keys.needed_number("duration_minutes", 1),
         **{key: keys.number(key, 1) for key in ("racks", "nodes", "gpus", "nodes_per_rack", "max_blocks")},

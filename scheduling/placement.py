@@ -61,7 +61,7 @@ class Stock:
 
     def name(self, column: int) -> str:
         """The rack's name."""
-        return self.ask.snapshot.topology.racks[self.ask.timeline.rack[column]].name
+        return self.ask.snapshot.topology.racks[int(self.ask.timeline.rack[column])].name
 
     def names(self, columns: Iterable[int]) -> list[str]:
         """The racks' names in order."""

@@ -53,4 +53,5 @@ def nearest_miss(ask: Ask) -> int:
 
 def free_from(ask: Ask, start: int) -> Masks:
     """What is free throughout the ask's length from `start`."""
-    return ask.timeline.fits_during(np.array([start], np.int64), ask.spec.duration_minutes)[0]
+    free: Masks = ask.timeline.fits_during(np.array([start], np.int64), ask.spec.duration_minutes)[0]
+    return free

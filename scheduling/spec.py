@@ -1,6 +1,6 @@
 """What does a person ask for? (ReservationSpec: one type for form, API, command line and engine)"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 class SpecError(ValueError):
@@ -38,6 +38,17 @@ class ReservationSpec:
     latest_end_minute: int | None = None
     ignore_jobs: bool = False
     nvlink: str = "full"
+
+    @property
+    def size(self) -> int:
+        """How many racks, nodes or GPUs are asked for."""
+        return self.racks or self.nodes or self.gpus or 0
+
+    def of_size(self, size: int) -> "ReservationSpec":
+        """The same spec with another number in its own unit."""
+        if self.racks is not None:
+            return replace(self, racks=size)
+        return replace(self, nodes=size) if self.nodes is not None else replace(self, gpus=size)
 
     def checked(self) -> "ReservationSpec":
         """Itself when it makes sense alone (sizes, counts, window); raises SpecError with the key otherwise."""

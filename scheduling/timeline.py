@@ -98,7 +98,8 @@ class Timeline:
 
     def free_at(self, minute: int) -> Masks:
         """Free nodes at one moment, u64[word columns]."""
-        return self.fits_during(np.array([minute], np.int64), 1)[0]
+        free: Masks = self.fits_during(np.array([minute], np.int64), 1)[0]
+        return free
 
     def fits_during(self, starts: Indexes, duration: int) -> Masks:
         """For each start (ascending) the nodes free throughout [start, start + duration): u64[starts, word columns]."""

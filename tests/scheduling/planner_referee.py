@@ -6,10 +6,11 @@ It shares no code with the planner beyond the plain value types, and looks at ev
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from scheduling.snapshot import Busy
 from scheduling.spec import ReservationSpec
-from scheduling.topology import FlavorShape, RackShape
+from scheduling.topology import FlavorShape, NodeMasks, RackShape
 
 HORIZON = 400 * 24 * 60
 TAKEN = {"full": {"ok"}, "degraded_ok": {"ok", "degraded"}, "not_needed": {"ok", "degraded", "broken"}}
@@ -31,11 +32,12 @@ class PlainFleet:
         if kind == "node":
             return replace(self, unhealthy=self.unhealthy - {id})
         if kind == "rack":
-            mended = {
+            mends: dict[str, dict[str, Any]] = {
                 "nvlink_unhealthy": {"nvlink": "ok"},
                 "not_yet_delivered": {"from_minute": None},
                 "contract_ends": {"until_minute": None},
-            }[code]
+            }
+            mended = mends[code]
             return replace(self, racks=tuple(replace(r, **mended) if r.name == id else r for r in self.racks))
         return replace(self, busy=tuple(busy for busy in self.busy if (busy.kind, busy.id) != (kind, id)))
 
@@ -55,6 +57,7 @@ def free_nodes(fleet: PlainFleet, spec: ReservationSpec, start: int) -> dict[Rac
             continue
         pad = turnaround if busy.kind == "reservation" else 0
         if begin - pad < end and (finish is None or finish + pad > start):
+            assert not isinstance(busy.nodes, NodeMasks)
             taken |= set(busy.nodes)
     free = {}
     for rack in fleet.racks:
