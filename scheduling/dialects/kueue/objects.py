@@ -2,7 +2,8 @@
 
 A manifest is a pure function of (class, name, attributes, owner), so that a step may write any state between two.
 Manifests are sent by server-side apply with force and field manager `berth`; they hold only what Berth decides, and
-quantities as strings. Deletes send apiVersion, kind and metadata alone. Nodes are different: see nodes.py.
+quantities as strings. Deletes name apiVersion, kind and metadata alone; its labels are the marks that the object must
+carry to be ours. Nodes are different: see nodes.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -163,7 +164,7 @@ def _write(owner: Owner, object_class: str, verb: Verb, name: str, before: Attri
         sent = manifest(owner, object_class, name, after)
         return Written(sent, (as_yaml(sent),))
     sent = manifest(owner, object_class, name, before)
-    metadata = {key: sent["metadata"][key] for key in ("name", "namespace") if key in sent["metadata"]}
+    metadata = sent["metadata"]
     group = ".kueue.x-k8s.io" if sent["apiVersion"] == API else ""
     place = f" --namespace={metadata['namespace']}" if "namespace" in metadata else ""
     line = f"kubectl delete {object_class.lower()}{group} {metadata['name']}{place} --wait=false"
