@@ -38,12 +38,16 @@ class Credentials:
                 raise DriverError("credentials", f"the variable {rest} named by the endpoint is not set")
             value = self._environ[rest]
         elif scheme == "file" and rest:
-            value = self._text(self.path(rest))
+            value = self.text(self.path(rest))
         else:
             raise DriverError("credentials", "a credential is named as env:NAME or file:PATH")
         value = value.strip()
-        self._seen.update(part for part in (value, *value.split()) if len(part) >= _WORTH_HIDING)
+        self.hide(value)
         return value
+
+    def hide(self, value: str) -> None:
+        """Never let this text through scrubbed()."""
+        self._seen.update(part for part in (value, *value.split()) if len(part) >= _WORTH_HIDING)
 
     def path(self, path: str) -> Path:
         """The file that a path means, if this worker may use it. Raises DriverError("credentials")."""
@@ -60,7 +64,8 @@ class Credentials:
             raise DriverError("credentials", f"the credential file {path} does not exist")
         return real
 
-    def _text(self, path: Path) -> str:
+    def text(self, path: Path) -> str:
+        """The content of a file that path() allowed; bounded, and never part of an error."""
         try:
             with path.open("rb") as file:
                 content = file.read(_LARGEST_SECRET + 1)
