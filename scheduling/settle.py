@@ -59,6 +59,10 @@ def settle(desired: DesiredState, observed: Observed) -> Settled:
     return Settled(settled, tuple(waiting))
 
 
+def _is_active(reservation: DesiredReservation, at_minute: int) -> bool:
+    return reservation.start_minute <= at_minute < reservation.end_minute
+
+
 def _fences(observed: Observed) -> dict[str, str]:
     """Node -> the reservation (lower case) whose fence stands around it."""
     nodes = (item for item in observed.objects if item.object_class == "Node")
@@ -70,7 +74,7 @@ def _opened(
     wanted: DesiredReservation, at_minute: int, busy: Mapping[str, Sequence[str]], fences: Mapping[str, str]
 ) -> tuple[DesiredReservation | None, Converging | None]:
     """The reservation as far as it can be fenced. One that is open keeps the nodes it has; a new one opens whole."""
-    if not wanted.start_minute <= at_minute < wanted.end_minute:
+    if not _is_active(wanted, at_minute):
         return wanted, None
     has = {node for node in wanted.nodes if fences.get(node) == wanted.id.lower()}
     blocked = [node for node in wanted.nodes if node not in has and node in busy]
@@ -95,7 +99,7 @@ def _closing(
     wanted = {
         (node, each.id.lower())
         for each in desired.reservations
-        if each.start_minute <= desired.at_minute < each.end_minute
+        if _is_active(each, desired.at_minute)
         for node in each.nodes
     }
     kept = {node: mark for node, mark in sorted(fences.items()) if (node, mark) not in wanted and node in busy}
@@ -114,7 +118,11 @@ def _closing(
 def _with_smaller_pool(
     desired: DesiredState, observed: Observed, kept_nodes: Mapping[str, str]
 ) -> tuple[tuple[str, int], ...]:
-    """The pool less the GPUs that are still behind a fence: they can be promised to nobody yet."""
+    """The pool less the GPUs that are still behind a fence: they can be promised to nobody yet.
+
+    Nodes that the next reservation holds are not in the pool as it is.
+    """
+    reserved = {node for each in desired.reservations if _is_active(each, desired.at_minute) for node in each.nodes}
     flavor_of = {
         item.name.removeprefix("rsv-"): item.attributes.get("flavor")
         for item in observed.objects
@@ -122,9 +130,9 @@ def _with_smaller_pool(
     }
     per_node = {flavor.name: flavor.gpus_per_node for flavor in desired.flavors}
     pool = dict(desired.pool_gpus)
-    for mark in kept_nodes.values():
+    for node, mark in kept_nodes.items():
         flavor = flavor_of.get(mark)
-        if flavor in pool:
+        if flavor in pool and node not in reserved:
             pool[flavor] = max(0, pool[flavor] - per_node.get(flavor, 0))
     return tuple((flavor, pool[flavor]) for flavor, _ in desired.pool_gpus)
 

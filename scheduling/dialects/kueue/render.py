@@ -137,6 +137,12 @@ def _compromises(desired: DesiredState) -> Iterator[Compromise]:
                 flavor.name,
                 f"Kueue counts GPUs here: nodes of {flavor.name} have none and are held by Berth's calendar alone.",
             )
+        elif not flavor.node_labels and len(desired.flavors) > 1:
+            yield Compromise(
+                "flavor_without_labels",
+                flavor.name,
+                f"No node labels are known for {flavor.name}: its quota may be used on nodes of other flavors.",
+            )
     if desired.topology_levels and not desired.topology_labels:
         yield Compromise(
             "topology_without_labels",

@@ -41,11 +41,10 @@ def plan_for(state: DesiredState, server: KueueServer):
 
 
 def push(state: DesiredState, server: KueueServer, steps: int | None = None):
-    plan, settled = plan_for(state, server)
-    for step in plan.steps[:steps]:
+    """Take the steps of one push, yielding each after it was taken."""
+    for step in plan_for(state, server)[0].steps[:steps]:
         server.take(step)
         yield step
-    assert settled is not None
 
 
 @st.composite
@@ -180,6 +179,24 @@ def test_a_fence_with_work_inside_stays_and_its_gpus_are_promised_to_nobody():
     list(push(over, server))
     assert "rsv-r-131" not in server.kept["ResourceFlavor"]
     assert pool != server.kept["Cohort"]["observatory-gb200"]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
+
+
+def test_the_next_reservation_of_the_same_nodes_waits_for_the_work_of_the_one_before():
+    state = demo_state("kueue")
+    server = KueueServer({node: [] for reservation in state.reservations for node in reservation.nodes})
+    list(push(state, server))
+    server.run_pod("last-one", "gb007")
+    first = state.reservations[0]
+    following = replace(first, id="R-150", start_minute=first.end_minute, end_minute=first.end_minute + 60)
+    later = replace(state, at_minute=first.end_minute, reservations=(following,))
+    settled = plan_for(later, server)[1]
+    assert settled.desired.pool_gpus == later.pool_gpus  # lowered already, by the one that follows
+    assert {each.reservation for each in settled.converging} == {"R-131", "R-150"}
+    list(push(later, server))
+    server.kept["Pod"].clear()
+    list(push(later, server))
+    assert plan_for(later, server)[0].is_empty
+    assert server.kept["Node"]["gb007"]["metadata"]["labels"]["berth.local/reservation"] == "r-150"
 
 
 def test_settling_changes_nothing_on_a_scheduler_with_a_calendar():

@@ -292,6 +292,14 @@ def test_nodes_without_gpus_are_a_stated_compromise():
     assert ("ResourceFlavor", "cpu") not in {item.key for item in rendered.objects}
 
 
+def test_what_nobody_can_tell_apart_by_labels_is_a_stated_compromise():
+    state = demo_state("kueue")
+    first, second = state.flavors
+    bare = replace(state, flavors=(replace(first, node_labels=()), second), topology_labels=())
+    said = {(each.code, each.subject) for each in KUEUE.render(bare, None).compromises}
+    assert {("flavor_without_labels", "gb200-nvl72"), ("topology_without_labels", "demo-kueue")} <= said
+
+
 def test_the_job_to_copy_names_namespace_queue_toleration_rack_and_the_longest_time_that_fits():
     state = demo_state("kueue")
     text, start = KUEUE.usage(state, state.reservations[0], "climate")
