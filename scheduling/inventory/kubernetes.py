@@ -14,7 +14,7 @@ from scheduling.inventory.sightings import Place, SeenNode, checked_node_name, c
 
 RACK_LABEL = "nvidia.com/gpu.clique"
 _NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z")
-_SLURM = re.compile(r"^\s*(?:NodeName|SwitchName|BlockName|PartitionName|ClusterName)\s*=", re.M | re.I)
+_SLURM = re.compile(r"^[ \t]*(?:NodeName|SwitchName|BlockName|PartitionName|ClusterName)[ \t]*=", re.M | re.I)
 
 
 def parse_kubernetes(

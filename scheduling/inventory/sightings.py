@@ -79,13 +79,14 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """Sort key that puts n9 before n10: text and number by turns."""
-    parts = [*_DIGITS.split(name), "0"]
-    return tuple((parts[i], int(parts[i + 1])) for i in range(0, len(parts) - 1, 2))
+def natural(name: str) -> tuple[tuple[str, int, str], ...]:
+    """Sort key that puts n9 before n10: text and number by turns, numbers of any length by their digits."""
+    parts = [*_DIGITS.split(name), ""]
+    numbers = [digits.lstrip("0") for digits in parts[1::2]]
+    return tuple((text, len(digits), digits) for text, digits in zip(parts[::2], numbers, strict=True))
 
 
-def natural_pair(name: str) -> tuple[tuple[tuple[str, int], ...], str]:
+def natural_pair(name: str) -> tuple[tuple[tuple[str, int, str], ...], str]:
     """natural(), made total: n1 and n01 differ."""
     return natural(name), name
 

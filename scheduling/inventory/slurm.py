@@ -18,11 +18,15 @@ from scheduling.inventory.slurm_nodes import looks_like_scontrol, read_json, rea
 from scheduling.inventory.slurm_topology import looks_like_topology, read_topology_text, read_topology_yaml
 
 _CONF_LINE = re.compile(
-    r"^\s*(?:(?:ClusterName|SlurmctldHost|ControlMachine|NodeName|NodeSet|PartitionName)\s*=|include\s)", re.M | re.I
+    r"^[ \t]*(?:(?:ClusterName|SlurmctldHost|ControlMachine|NodeName|NodeSet|PartitionName)[ \t]*=|include[ \t])",
+    re.M | re.I,
 )
-_GRES_LINE = re.compile(r"^\s*(?:NodeName\s*=\s*\S+\s+)?(?:AutoDetect\s*=\s*\S+\s+)?Name\s*=\s*\w+\s", re.M | re.I)
-_KUBERNETES = re.compile(r"^\s*(?:\"?apiVersion\"?)\s*:", re.M)
-_YAML_TOPOLOGY = re.compile(r"^\s*-?\s*topology\s*:|^---\s*$", re.M)
+_GRES_LINE = re.compile(
+    r"^[ \t]*(?:NodeName[ \t]*=[ \t]*\S+[ \t]+)?(?:AutoDetect=\S+[ \t]+)?Name[ \t]*=[ \t]*\w+\s", re.M | re.I
+)
+_INCLUDE = re.compile(r"^[ \t]*include[ \t]+(\S+)", re.M | re.I)
+_KUBERNETES = re.compile(r"^[ \t]*\"?apiVersion\"?[ \t]*:", re.M)
+_YAML_TOPOLOGY = re.compile(r"^[ \t]*(?:-[ \t]*)?topology[ \t]*:|^---[ \t]*$", re.M)
 _LIVE, _YAML, _CONF = "scontrol show topology", "topology.yaml", "topology.conf"
 
 
@@ -116,11 +120,8 @@ def _topology(upload: _Upload) -> SeenTopology:
 
 def _configured(upload: _Upload, texts: Mapping[str, str]) -> ConfiguredNodes:
     """The nodes of the one slurm.conf that no other includes; the rest are its parts."""
-    included = {
-        wanted
-        for text in texts.values()
-        for wanted in re.findall(r"^\s*include\s+\S*?([^\s/\"']+)[\"']?\s*$", text, re.M | re.I)
-    }
+    paths = [path for text in texts.values() for path in _INCLUDE.findall(text)]
+    included = {path.strip("\"'").rpartition("/")[2] for path in paths}
     roots = [file for file in upload.confs if file.rpartition("/")[2] not in included]
     if len(roots) > 1:
         raise InventoryError(
@@ -149,7 +150,8 @@ def _nodes(upload: _Upload, configured: ConfiguredNodes) -> list[SeenNode]:
 
 def _is_live(text: str) -> bool:
     return (
-        re.search(r"^\s*(?:SwitchName=\S+ Level=|BlockName=\S+ BlockIndex=|AggregatedBlock=)", text, re.M) is not None
+        re.search(r"^[ \t]*(?:SwitchName=\S+ Level=|BlockName=\S+ BlockIndex=|AggregatedBlock=)", text, re.M)
+        is not None
     )
 
 

@@ -12,6 +12,7 @@ MAX_INCLUDES = 200
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _INCLUDE = re.compile(r"include\s+(?P<path>\S.*)\Z", re.IGNORECASE)
 _PAIR = re.compile(r'\s*([A-Za-z][A-Za-z0-9_]*)\s*=\s*("[^"]*"|\S*)')
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
 _OWN_LINES = ("nodename", "nodeset", "partitionname", "downnodes")
 Note = Callable[[str], None]
 
@@ -85,6 +86,8 @@ def hosts(text: str, place: Place) -> tuple[str, ...]:
     """The names of a host list; refuses bad ones with the place, and names a missing line break between entries."""
     if "=" in text:
         raise place.refuse(f"a second key inside one value: {text[:60]!r} (is a line break missing?)")
+    if _LONG_NUMBER.search(text):
+        raise place.refuse(f"not a host list: {text[:40]!r} has a number of more than 18 digits")
     try:
         return expand(text)
     except HostlistError as error:

@@ -17,6 +17,7 @@ from scheduling.inventory.slurm_conf import ConfLine, conf_lines, hosts
 
 Note = Callable[[str], None]
 _KINDS = ("switchname", "blockname", "blocksizes", "blocklevels", "aggregatedblock", "topology")
+_BLOCK_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}\Z")
 _PLUGINS = ("block", "flat", "ring", "torus3d", "tree")
 
 
@@ -37,7 +38,7 @@ def level_names(count: int) -> tuple[str, ...]:
 
 def looks_like_topology(text: str) -> bool:
     """Is this a topology.conf or the output of `scontrol show topology`?"""
-    return re.search(r"^\s*(SwitchName|BlockName|AggregatedBlock|BlockSizes)\s*=", text, re.M | re.I) is not None
+    return re.search(r"^[ \t]*(SwitchName|BlockName|AggregatedBlock|BlockSizes)[ \t]*=", text, re.M | re.I) is not None
 
 
 def read_topology_text(file: str, text: str, note: Note) -> SeenTopology:
@@ -111,6 +112,8 @@ def _path_up(switch: Switch, parent: dict[str, str]) -> tuple[str, ...]:
 
 
 def _block(name: str, nodes: str, place: Place) -> SeenRack:
+    if not _BLOCK_NAME.match(name):
+        raise place.refuse(f"{name[:60]!r} is not the name of a block")
     members = hosts(nodes, place)
     if not members:
         raise place.refuse(f"block {name} has no nodes")

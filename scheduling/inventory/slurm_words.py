@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from scheduling.inventory.gpu_models import known_model
 from scheduling.inventory.sightings import words
 
+MAX_GRES = 4096
 _SUFFIX = {
     "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "!": "POWER_DOWN", "%": "POWERING_DOWN",
     "$": "MAINT", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED", "-": "PLANNED", "+": "",
@@ -59,6 +60,8 @@ def read_gres(gres: str, tres: str = "") -> tuple[int, str]:
     With several types on one node the GPUs add up and the most numerous type speaks for the node. Raises ValueError
     on a GPU entry that cannot be read.
     """
+    if len(gres) > MAX_GRES or len(tres) > MAX_GRES:
+        raise ValueError(f"GRES of {max(len(gres), len(tres))} characters, at most {MAX_GRES} are read")
     counts: dict[str, int] = {}
     for entry in re.split(r",(?![^(]*\))", gres.strip()):
         if entry != "gpu" and not entry.startswith("gpu:"):

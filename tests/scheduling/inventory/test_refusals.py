@@ -30,6 +30,7 @@ def refusal(kind, **files):
 SLURM = {
     "a node named twice": (NODES + "\n" + NODE.format(1), 13, "node n1 is named twice, first at nodes.txt:1"),
     "a bad GRES": (NODES.replace("gpu:h100:8", "gpu:h100:many", 1), 3, "cannot read the GPUs"),
+    "a GRES without end": (NODES.replace("gpu:h100:8", "gpu," * 2000, 1), 3, "at most 4096 are read"),
     "a record cut short": (NODES[:-60], 7, "has no State="),
     "text between the records": (NODE.format(1) + "\nslurm_load_node error\n", 7, "not part of a node"),
     "an empty file": ("  \n\n", 1, "the file is empty"),
@@ -89,6 +90,8 @@ TOPOLOGY = {
     "a block size of -1": ("BlockName=a Nodes=n1\nBlockSizes=-1\n", 2, "'-1' is not a whole number above 0"),
     "a block size of 0": ("BlockName=a Nodes=n1\nBlockSizes=0\n", 2, "not a whole number above 0"),
     "no blocks": ("BlockSizes=4\n", 1, "no blocks"),
+    "a block with a strange name": ("BlockName=a[1 Nodes=n1\n", 1, "is not the name of a block"),
+    "a number without end": ("SwitchName=a Nodes=n" + "9" * 5000, 1, "more than 18 digits"),
     "sizes 4,12": ("BlockName=a Nodes=n[1-2]\nBlockSizes=4,12\n", 2, "12 is not a power of two times the first, 4"),
     "a YAML alias": ("- topology: a\n  flat: &x true\n", 2, "anchors and aliases"),
     "a YAML tag": ("- topology: !!python/name:os.system a\n", 1, "tag"),

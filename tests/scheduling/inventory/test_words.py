@@ -7,6 +7,7 @@ import pytest
 from scheduling.inventory import InventoryError, parse
 from scheduling.inventory.gpu_models import gpu_model, model_of_instance_type
 from scheduling.inventory.kubernetes_words import gpus_of, quantity, whole_quantity
+from scheduling.inventory.sightings import natural_pair
 from scheduling.inventory.slurm_words import read_features, read_gres, read_state
 
 STATES = {
@@ -188,6 +189,14 @@ def test_default_lines_add_up_and_all_is_every_node():
     inventory = parse("slurm", {"slurm.conf": conf})
     assert {(node.cpus, node.memory_mb, node.partitions) for node in inventory.nodes} == {(40, 754000, ("p",))}
     assert len(inventory.nodes) == 24
+
+
+def test_names_sort_as_people_count_and_digits_have_no_end():
+    names = ["n10", "n9", "n01", "n1", "m2", "n" + "9" * 5000, "n1-2", "n1-10"]
+    ordered = ["m2", "n01", "n1", "n1-2", "n1-10", "n9", "n10", "n" + "9" * 5000]
+    assert sorted(names, key=natural_pair) == ordered
+    text = f"NodeName=n1 CPUTot=1 State=IDLE Partitions={'9' * 6000}\n"
+    assert parse("slurm", {"n": text}).nodes[0].partitions == ("9" * 6000,)
 
 
 def test_free_text_invents_no_keys():
