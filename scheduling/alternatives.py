@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from scheduling.answers import Alternative, AlternativeKind, Move, Placement
+from scheduling.answers import Alternative, AlternativeKind, Move, Placement, Reason
 from scheduling.ask import LOOK_AHEAD_MINUTES, Ask
 from scheduling.placement import place
 from scheduling.search import Fit, Shortfall, free_from, search
@@ -16,11 +16,17 @@ HOUR = 60
 Offers = Iterator[Alternative]
 
 
-def offers(ask: Ask, shortfall: Shortfall | None, others: Sequence[FleetSnapshot] = ()) -> tuple[Alternative, ...]:
-    """Alternatives to an ask that does not fit. `shortfall` is what its own window yields at best, None without one."""
+def offers(
+    ask: Ask, shortfall: Shortfall | None, reasons: Sequence[Reason], others: Sequence[FleetSnapshot] = ()
+) -> tuple[Alternative, ...]:
+    """Alternatives to an ask that does not fit.
+
+    `shortfall` is what its own window yields at best (None without one), `reasons` why it does not fit: only a
+    reservation that they name is offered to move.
+    """
     kinds: tuple[Callable[[], Offers], ...] = (
         lambda: _later(ask),
-        lambda: _moved(ask),
+        lambda: _moved(ask, reasons),
         lambda: _split(ask),
         lambda: _smaller(ask, shortfall),
         lambda: _shorter(ask),
@@ -71,13 +77,14 @@ def _later(ask: Ask) -> Offers:
         yield Alternative("later", replace(ask.spec, latest_end_minute=placement.end_minute), placement)
 
 
-def _moved(ask: Ask) -> Offers:
-    """The same, after one reservation that may move has moved."""
-    movable = {busy.id: busy.request for busy in ask.snapshot.subjects if busy.request is not None}
+def _moved(ask: Ask, reasons: Sequence[Reason]) -> Offers:
+    """The same, after one reservation in the way that may move has moved."""
+    named = {cause.id for reason in reasons for cause in reason.by if cause.kind == "reservation"}
+    movable = {busy.id: busy.request for busy in ask.snapshot.subjects if busy.request is not None and busy.id in named}
     for id, request in sorted(movable.items()):
         emptier = ask.snapshot.without("reservation", id)
         placement = placed(Ask.of(emptier, ask.spec))
-        if placement is None or request is None:
+        if placement is None:
             continue
         filled = emptier.with_hold("", placement.nodes, placement.start_minute, placement.end_minute)
         try:

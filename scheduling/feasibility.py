@@ -112,4 +112,4 @@ def _answer(ask: Ask, others: Sequence[FleetSnapshot], explained: bool) -> Place
         if isinstance(found, Fit):
             return place(ask, found.start_minute, found.free)
         shortfall, reasons = found, explain(ask)
-    return Refusal(reasons, offers(ask, shortfall, others) if explained else ())
+    return Refusal(reasons, offers(ask, shortfall, reasons, others) if explained else ())

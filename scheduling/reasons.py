@@ -61,10 +61,11 @@ def window_too_short(ask: Ask) -> Reason:
     """There is no start at all between the earliest start (or now) and the latest end."""
     missing = ask.first_start - ask.last_start
     end = ask.last_start + ask.spec.duration_minutes
-    sentence = (
-        f"The window from {minute_words(ask.first_start)} to {minute_words(end)} is {length_words(missing)} too short "
-        f"for {length_words(ask.spec.duration_minutes)}."
-    )
+    length, first = length_words(ask.spec.duration_minutes), minute_words(ask.first_start)
+    if end <= ask.first_start:
+        sentence = f"The latest end, {minute_words(end)}, is not after the earliest start, {first}."
+    else:
+        sentence = f"The window from {first} to {minute_words(end)} is {length_words(missing)} too short for {length}."
     return Reason("window_too_short", missing, "minutes", (), None, sentence)
 
 
