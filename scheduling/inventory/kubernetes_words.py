@@ -50,7 +50,7 @@ def gpus_of(
     """(installed, usable, notes). Capacity keeps GPUs that are out of order, allocatable does not.
 
     Time slicing and MIG change what the resource counts, and with DRA there is none: then the label gpu.count tells the
-    GPUs. ValueError on fractions.
+    GPUs. A node that counts none though the label tells some has lost them all; it is no CPU node. ValueError on fractions.
     """
     counted = whole_quantity(labels.get("nvidia.com/gpu.count"))
     replicas = whole_quantity(labels.get("nvidia.com/gpu.replicas")) or 1
@@ -66,7 +66,9 @@ def gpus_of(
         if installed:
             return installed, min(installed, usable), notes
     sliced = any(key.startswith("nvidia.com/mig-") for key in capacity)
-    if counted and (sliced or "nvidia.com/gpu" not in capacity):
+    if counted and "nvidia.com/gpu" in capacity and not sliced:
+        return counted, 0, notes
+    if counted:
         notes.append("some nodes count GPUs by the label nvidia.com/gpu.count alone (MIG or DRA)")
         return counted, counted, notes
     return 0, 0, notes

@@ -119,6 +119,12 @@ def test_time_slices_mig_and_dra_still_count_whole_gpus():
     assert gpus_of({"cpu": "4"}, {}, {"nvidia.com/gpu.count": "4"})[:2] == (4, 4)
 
 
+def test_a_gpu_node_whose_gpus_are_all_gone_is_failed_and_no_cpu_node():
+    assert gpus_of({"nvidia.com/gpu": "0"}, {"nvidia.com/gpu": "0"}, {"nvidia.com/gpu.count": "4"})[:2] == (4, 0)
+    (node,) = parse("kubernetes", k8s(("g1", {**GB, "nvidia.com/gpu.count": "'4'"}, 0))).nodes
+    assert (node.flavor, node.gpus, node.usable_gpus, node.condition) == ("gb200-nvl72", 4, 0, "failed")
+
+
 def nodes(*records):
     return "\n".join(f"NodeName={name} CoresPerSocket=1 CPUTot=1 Gres={gres} State=IDLE" for name, gres in records)
 
