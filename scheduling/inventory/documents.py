@@ -18,6 +18,8 @@ MAX_YAML = 32 * 1024 * 1024
 MAX_DEPTH = 64
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}\Z")
+# YAML counts these as line ends, editors do not: lines in errors would be wrong.
+_YAML_BREAK = re.compile(r"[\x85\u2028\u2029]")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z")
 _PLAIN: Mapping[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "True": True,
                              "TRUE": True, "false": False, "False": False, "FALSE": False}  # fmt: skip
@@ -50,6 +52,9 @@ def load_yaml(file: str, text: str) -> list[Any]:
     """Every document of the text. Refuses aliases, anchors, tags, doubled keys, depth beyond MAX_DEPTH."""
     if len(text) > MAX_YAML:
         raise InventoryError(file, 1, f"{len(text)} characters of YAML, at most {MAX_YAML} are read; give JSON")
+    if separator := _YAML_BREAK.search(text):
+        line = text.count("\n", 0, separator.start()) + 1
+        raise InventoryError(file, line, f"the line separator {separator.group()!a} is no line end here")
     builder = _Builder(file)
     try:
         for event in yaml.parse(text, Loader=_LOADER):

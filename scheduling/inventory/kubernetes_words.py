@@ -49,8 +49,9 @@ def gpus_of(
 ) -> tuple[int, int, list[str]]:
     """(installed, usable, notes). Capacity keeps GPUs that are out of order, allocatable does not.
 
-    Time slicing and MIG change what the resource counts, and with DRA there is none: then the label gpu.count tells the
-    GPUs. A node that counts none though the label tells some has lost them all; it is no CPU node. ValueError on fractions.
+    Time slicing and MIG change what the resource counts, and with DRA there is none: then the label gpu.count tells
+    the GPUs. A node that counts none though the label tells some has lost them all; it is no CPU node. ValueError on
+    fractions.
     """
     counted = whole_quantity(labels.get("nvidia.com/gpu.count"))
     replicas = whole_quantity(labels.get("nvidia.com/gpu.replicas")) or 1

@@ -104,7 +104,7 @@ def checked_text(file: str, text: str) -> str:
     """`text` without a byte order mark and with plain line ends; refuses empty, binary and oversize files."""
     if len(text) > MAX_TEXT * 4:
         raise InventoryError(file, 1, f"the file has {len(text)} characters, at most {MAX_TEXT * 4} are read")
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise InventoryError(file, 1, "the file is empty")
     for sign in ("\x00", "\ufffd"):

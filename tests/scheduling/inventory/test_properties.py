@@ -100,4 +100,4 @@ def test_any_text_is_read_or_refused_with_its_line(kind, text):
     try:
         assert isinstance(parse(kind, {"f": text}), FleetInventory)
     except InventoryError as error:
-        assert error.file == "f" and 1 <= error.line <= text.count("\n") + 2
+        assert error.file == "f" and 1 <= error.line <= text.count("\n") + text.count("\r") + 2

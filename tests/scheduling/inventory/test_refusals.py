@@ -168,6 +168,7 @@ KUBERNETES = {
     "a Slurm listing": (NODES, 1, "import it with --kind slurm"),
     "JSON of Slurm": ('{"nodes": [{"name": "a"}]}', 1, "import it with --kind slurm"),
     "a scalar": ("hello\n", 1, "not a Kubernetes object"),
+    "a hidden line end": ("kind: Node\nmetadata: \u2028{}\n", 2, "is no line end here"),
     "deep YAML": ("kind: Node\nmetadata: " + "[" * 70 + "]" * 70, 2, "nested deeper"),
 }
 
