@@ -105,7 +105,7 @@ def _split(ask: Ask) -> Offers:
             yield Alternative("split", replace(spec, same_block=False, max_blocks=blocks), placement)
     if spec.racks is not None:
         working = ask.piece_nodes - spec.spare_nodes
-        nodes = replace(spec, racks=None, nodes_per_rack=None, spare_nodes=0, nodes=spec.racks * working)
+        nodes = replace(spec, racks=None, nodes_per_rack=None, spare_nodes=0, nodes=spec.racks * working, min=None)
         yield from _offer("split", ask.snapshot, nodes)
 
 
@@ -116,7 +116,7 @@ def _smaller(ask: Ask, shortfall: Shortfall | None) -> Offers:
     size = ask.units(shortfall.most_pieces)
     if size > 0:
         start = shortfall.start_minute
-        less = replace(ask, spec=ask.spec.of_size(size), need=shortfall.most_pieces)
+        less = replace(ask, spec=ask.spec.of_size(size), need=shortfall.most_pieces, wanted=shortfall.most_pieces)
         yield Alternative("smaller", less.spec, place(less, start, free_from(ask, start)))
     if ask.spec.racks is not None:
         thin = Ask.of(ask.snapshot, replace(ask.spec, nodes_per_rack=1))  # has every rack that a thinner ask may use
@@ -168,7 +168,7 @@ def _other_flavor(ask: Ask) -> Offers:
     for flavor in topology.flavors:
         if flavor.name == spec.flavor or (flavor.gpus_per_node > 0) != (ask.flavor.gpus_per_node > 0):
             continue
-        changed = replace(spec, flavor=flavor.name)
+        changed = replace(spec, flavor=flavor.name, min=None)
         nodes = _nodes_of_same_worth(ask, flavor.gpus_per_node)
         if spec.nodes is not None:
             changed = replace(changed, nodes=nodes)
@@ -182,5 +182,5 @@ def _other_flavor(ask: Ask) -> Offers:
 
 def _nodes_of_same_worth(ask: Ask, gpus_per_node: int) -> int:
     """Nodes with that many GPUs each that hold as many GPUs as the ask's working nodes."""
-    working = ask.need * (ask.piece_nodes - ask.spec.spare_nodes)
+    working = ask.wanted * (ask.piece_nodes - ask.spec.spare_nodes)
     return -(-working * ask.flavor.gpus_per_node // gpus_per_node) if gpus_per_node else working

@@ -6,7 +6,7 @@ works on arrays whose last axis is the rack columns of the ask's timeline, so th
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -26,9 +26,10 @@ NVLINK_TAKEN = {"full": ("ok",), "degraded_ok": ("ok", "degraded"), "not_needed"
 class Ask:
     """A checked spec on a snapshot, ready to be searched; build it with `Ask.of`.
 
-    `need` pieces of `piece_nodes` nodes each, at most one per rack when `per_rack`; a piece counts `piece_units` of
-    `unit`. `group` numbers the block of each rack column; at most `max_groups` of them may be used (None: any).
-    Starts lie in [first_start, last_start], which is empty when the window is too short.
+    `need` pieces of `piece_nodes` nodes each (up to `wanted`, where the spec has a minimum), at most one per rack when
+    `per_rack`; a piece counts `piece_units` of `unit`. `group` numbers the block of each rack column; at most
+    `max_groups` of them may be used (None: any). Starts lie in [first_start, last_start], empty when the window is
+    too short.
     """
 
     snapshot: FleetSnapshot
@@ -37,6 +38,7 @@ class Ask:
     timeline: Timeline
     unit: str
     need: int
+    wanted: int
     piece_nodes: int
     piece_units: int
     per_rack: bool
@@ -67,7 +69,8 @@ class Ask:
             flavor=flavor,
             timeline=Timeline.of(snapshot, racks, allowed, broken, spec.ignore_jobs),
             unit=unit,
-            need=need,
+            need=need if spec.min is None else -(-spec.min // max(1, piece_units)),
+            wanted=need,
             piece_nodes=piece_nodes,
             piece_units=piece_units,
             per_rack=spec.racks is not None,
@@ -110,8 +113,16 @@ class Ask:
 
     def units(self, pieces: int) -> int:
         """Pieces in the ask's unit, never more than was asked (GPUs round up to whole nodes)."""
-        asked = self.spec.gpus if self.spec.gpus is not None else self.need
-        return min(pieces * self.piece_units, asked)
+        return min(pieces * self.piece_units, self.spec.size)
+
+    @property
+    def least(self) -> int:
+        """What must be had for the ask to fit, in its unit."""
+        return self.spec.size if self.spec.min is None else self.spec.min
+
+    def grown(self, counts: Indexes) -> "Ask":
+        """The ask for as many pieces as these free counts yield, up to what is wanted."""
+        return replace(self, need=min(self.wanted, int(self.obtainable(counts))))
 
     def nodes_missing(self, counts: Indexes, near_sets: Sequence[Indexes]) -> Indexes:
         """The fewest nodes that would have to become free for the ask to fit, per row of free counts [rows, racks].

@@ -71,9 +71,9 @@ def strip(snapshot: FleetSnapshot, spec: ReservationSpec, days: int) -> tuple[St
             at = int(np.argmax(pieces))
             if pieces[at] > most:
                 most, best_start = int(pieces[at]), int(starts[at])
-            if most >= ask.need:
+            if most >= ask.wanted:
                 break
-        bars.append(StripBar(first, ask.units(min(most, ask.need)), most >= ask.need, best_start))
+        bars.append(StripBar(first, ask.units(min(most, ask.wanted)), most >= ask.need, best_start))
     return tuple(bars)
 
 
@@ -88,13 +88,30 @@ def check(snapshot: FleetSnapshot, spec: ReservationSpec, placement: Placement) 
     if end <= start:
         over = replace(spec, earliest_start_minute=None, latest_end_minute=end)
         return Refusal((window_too_short(Ask.of(snapshot, over)),))
-    pinned = replace(spec, earliest_start_minute=start, latest_end_minute=end, duration_minutes=end - start)
+    pinned = replace(
+        _as_placed(snapshot, spec, placement),
+        earliest_start_minute=start,
+        latest_end_minute=end,
+        duration_minutes=end - start,
+    )
     ask = Ask.of(snapshot, pinned, only=placement.nodes)
     if ask.possible < ask.need:
-        return Refusal((never_possible(ask),))
+        gone = f"Some nodes of this placement are no longer usable on {snapshot.cluster}, whatever is removed."
+        return Refusal((replace(never_possible(ask), sentence=gone),))
     if int(ask.obtainable(ask.timeline.counts(free_from(ask, start)))) < ask.need:
         return Refusal(explain_at(ask, start))
     return None
+
+
+def _as_placed(snapshot: FleetSnapshot, spec: ReservationSpec, placement: Placement) -> ReservationSpec:
+    """The spec for the size that was placed: all of it must stand, not only the minimum."""
+    flavor = snapshot.topology.flavor(spec.flavor)
+    if spec.min is None or flavor is None:
+        return spec
+    if spec.racks is not None:
+        return spec.of_size(len(placement.racks))
+    nodes = len(placement.nodes)
+    return spec.of_size(nodes if spec.gpus is None else min(spec.gpus, nodes * flavor.gpus_per_node))
 
 
 def _answer(ask: Ask, others: Sequence[FleetSnapshot], explained: bool) -> Placement | Refusal:

@@ -179,7 +179,7 @@ def read_spec(keys: Keys) -> ReservationSpec:
     values: dict[str, Any] = {
         "flavor": keys.text("flavor"),
         "duration_minutes": keys.needed_number("duration_minutes", 1),
-        **{key: keys.number(key, 1) for key in ("racks", "nodes", "gpus", "nodes_per_rack", "max_blocks")},
+        **{key: keys.number(key, 1) for key in ("racks", "nodes", "gpus", "nodes_per_rack", "max_blocks", "min")},
         "spare_nodes": keys.number("spare_nodes") or 0,
         "same_block": keys.flag("same_block"),
         "ignore_jobs": keys.flag("ignore_jobs"),

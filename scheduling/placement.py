@@ -19,6 +19,7 @@ MOST_CELLS = 1 << 22  # size of the table over block sets up to which the tighte
 def place(ask: Ask, start: int, free: Masks) -> Placement:
     """The one placement of the ask at `start`, given its free masks there. The ask must fit."""
     counts = ask.timeline.counts(free)
+    ask = ask.grown(counts)
     preferred = _preferred(ask)
     stock = Stock(ask, counts, ask.timeline.counts(free & preferred), _ill(ask))
     groups = _choose_groups(stock)

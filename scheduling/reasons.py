@@ -49,7 +49,7 @@ class Obstacle:
 def never_possible(ask: Ask) -> Reason:
     """The ask is larger than the fleet it may use, whatever is removed."""
     most = ask.units(max(0, ask.possible))
-    asked = _asked(ask)
+    asked = ask.least
     where = f"{ask.snapshot.cluster} has at most {_amount(most, ask.unit)} of {ask.flavor.name} that this ask could use"
     limit = " within its block limit" if ask.max_groups is not None else ""
     shape = f" with {ask.piece_nodes} nodes each" if ask.per_rack else ""
@@ -207,7 +207,7 @@ def _reason(ask: Ask, start: int, code: ReasonCode, named: Sequence[Obstacle], c
     with_mine = cover.copy()
     for obstacle in mine:
         with_mine[obstacle.places] += 1
-    missing = _asked(ask) - ask.units(int(ask.obtainable(_counts(ask, with_mine))))
+    missing = ask.least - ask.units(int(ask.obtainable(_counts(ask, with_mine))))
     by = tuple(cause for cause in (obstacle.cause() for obstacle in mine) if cause is not None)
     until = _latest(obstacle.until for obstacle in mine)
     period = f"from {minute_words(start)} for {length_words(ask.spec.duration_minutes)}"
@@ -247,10 +247,10 @@ def _fragmented(ask: Ask, start: int, reasons: Sequence[Reason]) -> list[Reason]
         return []
     most = ask.units(int(ask.obtainable(counts)))
     blocks = "one block" if ask.max_groups == 1 else f"{ask.max_groups} blocks"
-    free = f"{_amount(_asked(ask), ask.unit)} are free from {minute_words(start)}"
+    free = f"{_amount(ask.least, ask.unit)} are free from {minute_words(start)}"
     sentence = f"{free}, but at most {most} of them in {blocks}."
     until = _latest(reason.until_minute for reason in reasons)
-    return [Reason("block_fragmented", _asked(ask) - most, ask.unit, (), until, sentence, start)]
+    return [Reason("block_fragmented", ask.least - most, ask.unit, (), until, sentence, start)]
 
 
 def _latest(untils: Iterable[int | None]) -> int | None:
@@ -258,11 +258,6 @@ def _latest(untils: Iterable[int | None]) -> int | None:
     ends = list(untils)
     known = [end for end in ends if end is not None]
     return max(known) if len(known) == len(ends) else None
-
-
-def _asked(ask: Ask) -> int:
-    """What was asked, in the ask's unit."""
-    return ask.spec.gpus if ask.spec.gpus is not None else ask.need
 
 
 def _amount(number: int, unit: str) -> str:

@@ -18,7 +18,9 @@ class ReservationSpec:
     `nodes_per_rack` are the working nodes of each rack (left out: the flavor's full rack less spare_nodes);
     `spare_nodes` lie beyond them in the same rack. `avoid`/`prefer` name nodes. Minutes count from the epoch,
     UTC; the window is [earliest_start_minute, latest_end_minute) and None means from now / 400 days ahead.
-    GPUs round up to whole nodes. Build it through `checked()`, which refuses what is wrong in itself.
+    GPUs round up to whole nodes. `min`, in the same unit, is the size that will do: the earliest start at which it
+    fits counts, and there as much as possible up to the size is taken. Build it through `checked()`, which refuses
+    what is wrong in itself.
     """
 
     flavor: str
@@ -38,6 +40,7 @@ class ReservationSpec:
     latest_end_minute: int | None = None
     ignore_jobs: bool = False
     nvlink: str = "full"
+    min: int | None = None
 
     @property
     def size(self) -> int:
@@ -45,20 +48,22 @@ class ReservationSpec:
         return self.racks or self.nodes or self.gpus or 0
 
     def of_size(self, size: int) -> "ReservationSpec":
-        """The same spec with another number in its own unit."""
+        """The same spec for exactly another number in its own unit."""
         if self.racks is not None:
-            return replace(self, racks=size)
-        return replace(self, nodes=size) if self.nodes is not None else replace(self, gpus=size)
+            return replace(self, racks=size, min=None)
+        return replace(self, nodes=size, min=None) if self.nodes is not None else replace(self, gpus=size, min=None)
 
     def checked(self) -> "ReservationSpec":
         """Itself when it makes sense alone (sizes, counts, window); raises SpecError with the key otherwise."""
         sizes = [key for key in ("racks", "nodes", "gpus") if getattr(self, key) is not None]
         if len(sizes) != 1:
             raise SpecError("racks", f"give exactly one of racks, nodes, gpus; got {', '.join(sizes) or 'none'}")
-        for key in ("racks", "nodes", "gpus", "nodes_per_rack", "max_blocks", "duration_minutes"):
+        for key in ("racks", "nodes", "gpus", "nodes_per_rack", "max_blocks", "duration_minutes", "min"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise SpecError(key, f"must be at least 1, is {value}")
+        if self.min is not None and self.min > self.size:
+            raise SpecError("min", f"must be at most what is asked, {self.size}, is {self.min}")
         if self.spare_nodes < 0:
             raise SpecError("spare_nodes", f"must not be negative, is {self.spare_nodes}")
         if self.racks is None and (self.nodes_per_rack is not None or self.spare_nodes):

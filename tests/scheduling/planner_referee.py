@@ -75,13 +75,16 @@ def free_nodes(fleet: PlainFleet, spec: ReservationSpec, start: int) -> dict[Rac
 def size(fleet: PlainFleet, spec: ReservationSpec) -> tuple[int, int]:
     """(pieces needed, nodes per piece)."""
     flavor = next(flavor for flavor in fleet.flavors if flavor.name == spec.flavor)
+    least = spec.size if spec.min is None else spec.min
     if spec.racks is not None:
         working = flavor.nodes_per_rack - spec.spare_nodes if spec.nodes_per_rack is None else spec.nodes_per_rack
-        return spec.racks, working + spec.spare_nodes
-    if spec.nodes is not None:
-        return spec.nodes, 1
-    assert spec.gpus is not None
-    return -(-spec.gpus // flavor.gpus_per_node), 1
+        return least, working + spec.spare_nodes
+    return (least, 1) if spec.nodes is not None else (-(-least // flavor.gpus_per_node), 1)
+
+
+def wanted(fleet: PlainFleet, spec: ReservationSpec) -> int:
+    """Pieces of the full size."""
+    return size(fleet, replace(spec, min=None))[0]
 
 
 def block_sets(fleet: PlainFleet, spec: ReservationSpec) -> list[list[RackShape]]:

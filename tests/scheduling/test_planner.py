@@ -194,6 +194,17 @@ def test_preferred_racks_and_nodes_win_over_a_tighter_fit() -> None:
     assert found(find(snapshot, ask(nodes=2, prefer=("r2-07", "r3-01")))).nodes == ("r2-07", "r3-01")
 
 
+def test_a_minimum_takes_the_earliest_start_at_which_it_fits_and_there_as_much_as_there_is() -> None:
+    snapshot = fleet([rack("r1"), rack("r2"), rack("r3")], Busy("outage", "M-1", ["r3-00"], NOW, NOW + DAY))
+    placement = found(find(snapshot, ask(racks=3, min=1)))
+    assert (placement.start_minute, placement.racks) == (NOW, ("r1", "r2"))
+    assert check(snapshot, ask(racks=3, min=1), placement) is None
+    assert check(snapshot.with_hold("R-1", ["r2-00"], NOW, NOW + 1), ask(racks=3, min=1), placement) is not None
+    assert found(find(snapshot, ask(racks=3))).start_minute == NOW + DAY
+    with pytest.raises(SpecError, match="min: must be at most what is asked, 2, is 3"):
+        find(snapshot, ask(racks=2, min=3))
+
+
 def test_what_is_avoided_is_not_used() -> None:
     snapshot = fleet([rack("r1"), rack("r2"), rack("r3")])
     assert found(find(snapshot, ask(racks=1, avoid_racks=("r1",), avoid=("r2-00",)))).racks == ("r3",)
@@ -239,6 +250,14 @@ def test_check_says_what_came_in_the_way_of_a_placement_or_that_its_time_is_over
     over = check(replace(snapshot, now_minute=placement.end_minute), spec, placement)
     assert over is not None
     assert over.reasons[0].code == "window_too_short"
+
+
+def test_a_placement_on_a_node_that_is_gone_does_not_stand() -> None:
+    spec = ask(racks=2)
+    placement = found(find(fleet([rack("r1"), rack("r2")]), spec))
+    refusal = check(fleet([rack("r1"), rack("r2", nodes=17)]), spec, placement)
+    assert refusal is not None
+    assert [reason.code for reason in refusal.reasons] == ["never_possible"]
 
 
 def test_earliest_and_next_free_look_beyond_the_window() -> None:

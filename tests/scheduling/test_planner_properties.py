@@ -83,6 +83,7 @@ def specs(draw: st.DrawFn, fleet: PlainFleet) -> ReservationSpec:
         earliest_start_minute=earliest,
         latest_end_minute=NOW + SPAN + draw(st.integers(-25, 10)),
         ignore_jobs=draw(st.sampled_from([False, False, True])),
+        min=draw(st.one_of(st.none(), st.none(), st.integers(1, number))),
         nvlink=draw(st.sampled_from(["full", "full", "degraded_ok", "not_needed"])),
         **shape,
     ).checked()
@@ -93,10 +94,11 @@ asks = fleets().flatmap(lambda fleet: st.tuples(st.just(fleet), specs(fleet)))
 
 def stands(fleet: PlainFleet, spec: ReservationSpec, placement: Placement) -> None:
     """Assert that a placement is what the spec asks for and lies on free nodes only."""
-    need, each = referee.size(fleet, spec)
+    _, each = referee.size(fleet, spec)
+    had = min(referee.wanted(fleet, spec), referee.pieces(fleet, spec, placement.start_minute))
     free = referee.free_nodes(fleet, spec, placement.start_minute)
     held = set(placement.nodes)
-    assert len(held) == len(placement.nodes) == need * each
+    assert len(held) == len(placement.nodes) == had * each
     assert held <= set().union(*free.values())
     assert placement.start_minute in referee.starts(fleet, spec)
     assert placement.end_minute == placement.start_minute + spec.duration_minutes
@@ -211,9 +213,10 @@ def test_the_strip_shows_the_largest_size_of_each_day(ask: tuple[PlainFleet, Res
     first = referee.starts(fleet, replace(spec, latest_end_minute=None)).start
     assert bar.start_minute == first
     sizes = [referee.pieces(fleet, spec, start) for start in range(first, first + 2 * SPAN)]
-    most = min(max(sizes), need)
+    full = referee.wanted(fleet, spec)
+    most = min(max(sizes), full)
     worth = {"racks": 1, "nodes": 1, "gpus": 4 if spec.flavor == "nvl" else 8}
     unit = next(key for key in worth if getattr(spec, key) is not None)
     assert bar.size == min(most * worth[unit], getattr(spec, unit))
     assert bar.fits == (most >= need)
-    assert min(referee.pieces(fleet, spec, bar.best_start_minute), need) == most
+    assert min(referee.pieces(fleet, spec, bar.best_start_minute), full) == most
