@@ -98,10 +98,10 @@ def plan_maintenance(cluster: Cluster, cast: Cast, *, rack: str, name: str, at: 
 
 
 def _asks(number: int, now: datetime, dice: Random) -> list[tuple[datetime, _Ask]]:
-    """Asks with their moments of submission: a third over, a third running or about to, a third ahead."""
+    """Asks with their moments of submission: a third over, a few running, the rest ahead."""
     made = []
     for index in range(number):
-        first = -30 + 60 * index / max(1, number - 1)  # days from now, evenly over two months
+        first = -13 + 36 * index / max(1, number - 1)  # days from now
         start_at = (now + timedelta(days=first, hours=dice.randrange(0, 20))).replace(minute=0, second=0, microsecond=0)
         notice = timedelta(days=dice.randrange(2, 9), minutes=dice.randrange(0, 600))
         submitted_at = min(start_at - notice, now - timedelta(hours=dice.randrange(6, 30)))

@@ -1,4 +1,4 @@
-"""How does an empty Berth become a believable fleet? (clusters, teams, grants, two months of life, through services)"""
+"""How does an empty Berth become a believable fleet? (clusters, teams, grants, weeks of life, through services)"""
 
 import secrets
 from collections.abc import Sequence
@@ -85,9 +85,9 @@ def _cluster(shape: ClusterShape, at: datetime) -> Cluster:
 
 
 def _live(clusters: Sequence[Cluster], shapes: Sequence[ClusterShape], cast: Cast, now: datetime) -> None:
-    """Two months of asks on every cluster, two that wait for a verdict now, and a maintenance to come."""
+    """Weeks of asks on every cluster, two that wait for a verdict now, and a maintenance to come."""
     for cluster, shape in zip(clusters, shapes, strict=True):
-        asks = 24 if shape.blocks > 2 else 14
+        asks = 17 if shape.blocks > 2 else 9
         life.live(cluster, FLAVOR, cast, asks=asks, now=now, dice=Random(shape.name))
     sol, luna = clusters[:2]
     hour = now.replace(minute=0, second=0, microsecond=0)
