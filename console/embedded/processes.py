@@ -36,7 +36,7 @@ def take_lock(layout: Layout) -> IO[str] | None:
 def stop_leftovers(layout: Layout) -> int:
     """Stops what an earlier holder left running; the number of such processes."""
     record = Record.read(layout.record)
-    left = record.left_running() if record else []
+    left = record.left_running(layout.home) if record else []
     # A guardian may be at it already: the gentle round gives it time.
     for number, seconds in ((signal.SIGINT, 10.0), (signal.SIGKILL, 5.0)):
         for pid in reversed(left):

@@ -35,6 +35,24 @@ def command_line(pid: int) -> str:
     return asked.stdout
 
 
+def orphans(group: int, home: Path) -> list[int]:
+    """The members of a process group whose leader is gone and that work on `home` (a system without /proc shows none).
+
+    The web server's and the worker's children outlive a killed parent and go on holding the port. Their environment
+    tells them from strangers that got the same number after a restart of the machine.
+    """
+    mark = f"BERTH_HOME={home}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            members_group = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[2])
+            if members_group == group and mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except (OSError, IndexError, ValueError):
+            continue  # it ended meanwhile, or belongs to another user
+    return found
+
+
 @dataclass
 class Record:
     """What one holder runs. `environment` holds the URLs for others to join with; `is_ready` says that they answer."""
@@ -67,8 +85,13 @@ class Record:
         """Whether the process that wrote this still runs."""
         return birth(self.pid) == self.born and is_alive(self.pid)
 
-    def left_running(self) -> list[int]:
-        """The recorded processes that still run, in the order in which they were started."""
-        return [
-            int(pid) for pid, born in self.processes.items() if born and birth(int(pid)) == born and is_alive(int(pid))
-        ]
+    def left_running(self, home: Path) -> list[int]:
+        """The recorded processes that still run, in the order of their start, each with the orphans of its group."""
+        left: list[int] = []
+        for number, born in self.processes.items():
+            pid = int(number)
+            if born and birth(pid) == born and is_alive(pid):
+                left.append(pid)
+            elif born and not is_alive(pid):
+                left += orphans(pid, home)
+        return left

@@ -33,7 +33,7 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A folder for BERTH_HOME. pytest's own are closed to other accounts, so that root's PostgreSQL could not live there."""
+    """A folder for BERTH_HOME. The ones of pytest are closed to the account that runs PostgreSQL for root."""
     folder = Path(tempfile.mkdtemp(prefix="berth-frame-"))
     folder.chmod(0o755)
     yield folder
@@ -59,9 +59,8 @@ class Up:
 
     def environment(self) -> dict[str, str]:
         """As after the bootstrap, without what the test run itself set."""
-        inherited = {
-            k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "CELERY_BROKER_URL", "BERTH_BASE_URL")
-        }
+        unset = ("DATABASE_URL", "CELERY_BROKER_URL", "BERTH_BASE_URL", "PYTHONDONTWRITEBYTECODE")
+        inherited = {name: value for name, value in os.environ.items() if name not in unset}
         return {**inherited, "BERTH_HOME": str(self.home), "BERTH_PORT": str(self.port)}
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
