@@ -125,9 +125,10 @@ def _racks(cluster: Cluster) -> list[tuple[int, str, BoardRack]]:
     counts = {
         rack: (nodes, bad_nodes)
         for rack, nodes, bad_nodes in Node.objects.filter(cluster=cluster, gone_at=None)
-        .values_list("rack")
-        .annotate(Count("pk"), Count("pk", filter=bad))
         .order_by()
+        .values("rack")
+        .annotate(nodes=Count("pk"), bad_nodes=Count("pk", filter=bad))
+        .values_list("rack", "nodes", "bad_nodes")
     }
     rows = Rack.objects.filter(cluster=cluster, gone_at=None).values_list(
         "id", "block__name", "name", "flavor__name", "nvlink"

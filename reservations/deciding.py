@@ -35,7 +35,7 @@ class Inbox:
 
 
 def inbox(user: User, at: datetime) -> Inbox:
-    """What waits for this person at `at`; five queries, and those of the person's rights."""
+    """What waits for this person at `at`; at most four queries, and those of the person's rights."""
     held = rights(user)
     items = []
     for reservation in _open(at).filter(decidable(held)).exclude(created_by=user):
