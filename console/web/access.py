@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -17,8 +17,7 @@ from console import errors
 from console.web.request import PersonRequest
 from reservations import queries
 
-P = ParamSpec("P")
-View = Callable[Concatenate[PersonRequest, P], HttpResponse]
+View = Callable[..., HttpResponse]
 
 OPEN = "open"  # sign-in, health and help: no person needed
 
@@ -33,16 +32,16 @@ NAV = (
 )
 
 
-def page(verb: str) -> Callable[[View[P]], View[P]]:
+def page(verb: str) -> Callable[[View], View]:
     """Mark a view with the permission verb it needs; OPEN pages need no person.
 
     Verbs about a subject (a team, a cluster, a reservation) are checked again by the view with that subject; the
     decorator then asks only for a signed-in person. Domain errors become pages with their status.
     """
 
-    def mark(view: View[P]) -> View[P]:
+    def mark(view: View) -> View:
         @wraps(view)
-        def checked(request: PersonRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def checked(request: PersonRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if verb != OPEN:
                 if not request.user.is_authenticated:
                     return redirect_to_login(request.get_full_path(), reverse("sign-in"))

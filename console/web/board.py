@@ -1,6 +1,7 @@
 """Who has what, when? Racks by time, one cluster a page; the same facts as a list."""
 
 from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -154,9 +155,9 @@ def _words(shape: BoardShape, zone: tzinfo) -> tuple[str, str, str]:
     return (f"{name} waits" if shape.is_provisional else name), title, url
 
 
-def _rows(shown: Board, zone: tzinfo) -> list[dict[str, object]]:
+def _rows(shown: Board, zone: tzinfo) -> list[dict[str, Any]]:
     """The list beside the drawing: one row a shape, by start."""
-    rows = []
+    rows: list[tuple[datetime, dict[str, Any]]] = []
     for block in shown.blocks:
         for shape in block.shapes:
             label, _, url = _words(shape, zone)

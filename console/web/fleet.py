@@ -22,7 +22,7 @@ from reservations.models import Hold
 
 def cluster_of(request: PersonRequest, name: str) -> Cluster:
     """The cluster of that name if this person may see it; else NotFound."""
-    found = visible_to(request.user, Cluster).filter(name=name).first()
+    found: Cluster | None = visible_to(request.user, Cluster).filter(name=name).first()
     if found is None:
         raise NotFound(f"There is no cluster {name} that you may see.")
     return found
