@@ -56,7 +56,9 @@ def bring_up_to_date(environment: dict[str, str], stamp: Path | None) -> bool:
     owner_url = environment.get("DATABASE_OWNER_URL") or web_url
     with psycopg.connect(owner_url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(%s)", (_ADVISORY_LOCK,))
-        run_django(["migrate", "--no-input", "--verbosity", "0"], {**environment, "DATABASE_URL": owner_url})
+        run_django(
+            ["migrate", "--no-input", "--skip-checks", "--verbosity", "0"], {**environment, "DATABASE_URL": owner_url}
+        )
         roles.grant_web(owner_url, web_url)
     if stamp:
         stamp.write_text(wanted)

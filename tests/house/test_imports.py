@@ -9,7 +9,7 @@ _LINTER = "import sys; sys.argv[0] = 'lint-imports'; from importlinter.cli impor
 
 
 def _lint(folder: Path) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-c", _LINTER, "--no-cache", "--config", str(CHECKOUT / "pyproject.toml")]
+    line = [sys.executable, "-c", _LINTER, "--no-cache", str(CHECKOUT / "pyproject.toml")]
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
 
 
