@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -12,7 +13,13 @@ from allocations.models import Allocation, Cluster, Event, Flavor, Membership, N
 from allocations.models.fleet import Lifecycle
 from allocations.permissions import visible_to
 
-PLACEABLE = Q(condition=Node.Condition.HEALTHY, is_drained=False, gone_at=None, lifecycle=Lifecycle.PRODUCTION)
+_PLACEABLE: dict[str, Any] = {
+    "condition": Node.Condition.HEALTHY,
+    "is_drained": False,
+    "gone_at": None,
+    "lifecycle": Lifecycle.PRODUCTION,
+}
+PLACEABLE = Q(**_PLACEABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,20 +214,21 @@ def events_of(kind: str, public_id: str) -> QuerySet[Event]:
     return Event.objects.filter(subject_kind=kind, subject_id=public_id).select_related("actor").order_by("-at", "-id")
 
 
-def _node_counts(clusters: Sequence[Cluster]) -> QuerySet[Node, dict[str, int]]:
+def _node_counts(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
     present = Node.objects.filter(cluster__in=clusters, gone_at=None)
-    return present.values("flavor_id").annotate(
+    counted = present.values("flavor_id").annotate(
         nodes=Count("pk"),
         healthy=Count("pk", filter=PLACEABLE),
         drained=Count("pk", filter=Q(is_drained=True)),
         all_gpus=Coalesce(Sum("gpus"), 0),
         healthy_gpus=Coalesce(Sum("gpus", filter=PLACEABLE), 0),
     )
+    return [dict(row.items()) for row in counted]
 
 
 def _rack_counts(clusters: Sequence[Cluster]) -> list[dict[str, int]]:
     known = Rack.objects.filter(cluster__in=clusters, gone_at=None, is_pseudo=False)
-    healthy = Q(**{f"nodes__{key}": value for key, value in PLACEABLE.children})
+    healthy = Q(**{f"nodes__{key}": value for key, value in _PLACEABLE.items()})
     counted = known.annotate(healthy=Count("nodes", filter=healthy)).values_list(
         "flavor_id", "flavor__nodes_per_rack", "healthy"
     )

@@ -114,7 +114,8 @@ def _read(cluster: Cluster) -> Inventory:
     ):
         node_ids[name] = pk
         names[rack_id][position] = name
-    shapes, vacant = [], set()
+    shapes: list[RackShape] = []
+    vacant: set[str] = set()
     for rack in racks:
         held = names[rack.pk]
         size = max(rack.positions_given, max(held, default=-1) + 1)
@@ -144,16 +145,14 @@ def _read(cluster: Cluster) -> Inventory:
 def _chains(cluster: Cluster, levels: list[Level]) -> dict[int, tuple[str | None, ...]]:
     """By block id, its name at its own level and those of the places above it; None where nobody told."""
     position = {level.pk: level.position for level in levels}
-    blocks = {
-        pk: row for pk, *row in Block.objects.filter(cluster=cluster).values_list("pk", "level_id", "name", "parent_id")
-    }
+    rows = Block.objects.filter(cluster=cluster).values_list("pk", "level_id", "name", "parent_id")
+    blocks = {pk: (level_id, name, parent_id) for pk, level_id, name, parent_id in rows}
     chains = {}
     for pk in blocks:
         chain: list[str | None] = [None] * len(levels)
         above: int | None = pk
         while above is not None:
-            level_id, name, parent_id = blocks[above]
+            level_id, name, above = blocks[above]
             chain[position[level_id]] = name
-            above = parent_id
         chains[pk] = tuple(chain)
     return chains

@@ -19,7 +19,7 @@ class Cluster(models.Model):
 
     `desired_generation` rises whenever what must be pushed changed, `applied_generation` is set to what was
     verified; `snapshot_version` rises with anything a preview sees. All are bumped in the writing transaction.
-    `inventory_mark` is a new random word with each change of what the cluster consists of: caches of it are keyed by it.
+    `inventory_mark` is a new random word with each change of what the cluster consists of; caches of it are keyed so.
     """
 
     class Kind(models.TextChoices):

@@ -91,7 +91,7 @@ def decide(
     with transaction.atomic():
         case = ApprovalCase.objects.select_for_update(no_key=True).get(pk=case.pk)
         before = outcome_of(case)
-        if case.closed_at is not None or not before.is_open:
+        if case.closed_at is not None or before.step is None or not before.is_open:
             raise WrongState("This was decided already.", standing=before.standing)
         if subject_version is not None and subject_version != case.subject_version:
             raise WrongState(

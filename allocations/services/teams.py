@@ -93,12 +93,13 @@ def change_team(
             raise WrongState(f"{team.path} is archived.")
         if version is not None and version != team.version:
             raise WrongState("The team changed since you read it.", "version_changed", version=team.version)
-        wanted = {"title": team.title if title is None else checked_text(title, "title")}
-        after = {**wanted, "shares": team.shares if shares is None else shares}
-        before = {key: getattr(team, key) for key in after}
+        new_title = team.title if title is None else checked_text(title, "title")
+        new_shares = team.shares if shares is None else shares
+        before = {"title": team.title, "shares": team.shares}
+        after = {"title": new_title, "shares": new_shares}
         if before == after:
             return team
-        team.title, team.shares, team.version = str(after["title"]), int(after["shares"]), team.version + 1
+        team.title, team.shares, team.version = new_title, new_shares, team.version + 1
         team.save(update_fields=("title", "shares", "version"))
         if before["shares"] != after["shares"]:
             _every_cluster_must_hear()

@@ -217,8 +217,8 @@ def _by(*keys: str) -> Callable[[Row], str]:
 
 # In the order in which rows need each other.
 _SECTIONS: dict[str, tuple[Callable[[Row], str], Callable[[Row, User | None, datetime], None]]] = {
-    "people": (_by("email"), _take_person),
     "teams": (_by("path"), _take_team),
+    "people": (_by("email"), _take_person),
     "memberships": (_by("user", "team"), _take_membership),
     "tiers": (_by("name"), _take_tier),
     "allocations": (_by("team", "cluster", "flavor"), _take_allocation),
