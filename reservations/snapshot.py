@@ -6,12 +6,14 @@ because what a transaction has not committed must not be remembered.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from datetime import datetime
 from threading import Lock
 from typing import Any, TypeVar
 
-from django.db.models import F, Q
+import numpy as np
+from django.db.models import BigIntegerField, F, Q
+from django.db.models.functions import Cast, Extract, Least
 
 from allocations.models import Block, Cluster, Flavor, Level, Node, Outage, Rack, RunningJob
 from reservations.models import Reservation
@@ -176,30 +178,34 @@ def _levels_of(
     return tuple(named.get(level) for level in levels)
 
 
-def masks_of(racks: Iterable[int], words: Iterable[int], bits: Iterable[int], rack_index: dict[int, int]) -> NodeMasks:
-    """Stored columns (rack row ids) as planner masks (rack indexes)."""
-    entries = [
-        (rack_index[rack], word, bit) for rack, word, bit in zip(racks, words, bits, strict=True) if rack in rack_index
-    ]
-    return NodeMasks.of(*([entry[column] for entry in entries] for column in range(3)))
-
-
-def _holds(cluster: Cluster, at: datetime, rack_index: dict[int, int]) -> Iterator[Busy]:
-    rows = (
+def _holds(cluster: Cluster, at: datetime, rack_index: dict[int, int]) -> list[Busy]:
+    """Every reservation that holds nodes. Moments come as seconds and masks as one array: rows are many."""
+    rows = list(
         Reservation.objects.filter(holding(cluster, at))
         .order_by("id")
-        .values_list("id", "decision", "start_at", "end_at", "released_at", "mask_racks", "mask_words", "mask_bits")
-    )
-    for pk, decision, start_at, end_at, released_at, racks, words, bits in rows:
-        end = end_at if released_at is None else min(end_at, released_at)
-        yield Busy(
-            kind="reservation",
-            id=f"R-{pk}",
-            nodes=masks_of(racks, words, bits, rack_index),
-            start_minute=minute_from(start_at),
-            end_minute=minute_until(end),
-            provisional=decision != "approved",
+        .values_list(
+            "id", "decision", _seconds("start_at"), _seconds(Least("end_at", "released_at")),
+            "mask_racks", "mask_words", "mask_bits",
         )
+    )  # fmt: skip
+    lookup = np.zeros(max(rack_index, default=0) + 1, np.int64)
+    lookup[list(rack_index)] = list(rack_index.values())
+    racks, words, bits = (np.array([one for row in rows for one in row[column]], np.int64) for column in (4, 5, 6))
+    every = NodeMasks(lookup[racks], words, bits.view(np.uint64))
+    holds, first = [], 0
+    for pk, decision, start, end, mask_racks, *_ in rows:
+        part = slice(first, first + len(mask_racks))
+        first = part.stop
+        nodes = NodeMasks(every.rack[part], every.word[part], every.mask[part])
+        holds.append(
+            Busy("reservation", f"R-{pk}", nodes, start // 60, -(-end // 60), provisional=decision != "approved")
+        )
+    return holds
+
+
+def _seconds(moment: str | Least) -> Cast:
+    """A moment as whole seconds since the epoch, computed by the database."""
+    return Cast(Extract(moment, "epoch"), BigIntegerField())
 
 
 def _outages(cluster: Cluster, at: datetime) -> Iterator[Busy]:

@@ -197,7 +197,7 @@ def test_query_counts_do_not_grow_with_what_there_is(world: World, django_assert
             ask(world, spec=two_racks(racks=1))
             approved(world, spec=two_racks(racks=1))
         member, approver = fresh(world.member), fresh(world.approver)
-        with django_assert_num_queries(4):
+        with django_assert_num_queries(6):
             queries.board(member, world.cluster, NOW, NOW + 30 * DAY)
         with django_assert_num_queries(3):
             queries.inbox(approver, NOW)
