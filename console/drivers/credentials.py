@@ -82,4 +82,4 @@ class Credentials:
         return _TOKEN.sub(lambda match: f"{match[1]}***", text)
 
 
-_TOKEN = re.compile(r"(?i)(bearer\s+|token[=:]\s*|password[=:]\s*|SLURM_JWT=)\S+")
+_TOKEN = re.compile(r"(?i)(bearer\s+|token[=:]\s*|password[=:]\s*|SLURM_JWT=)[^\s;,\"'\\]+")

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import httpx2
+import httpx
 
 from console.drivers import kube_access
 from console.drivers.base import MOST_BYTES, Applied, DriverError, Endpoint, Ping, shortened
@@ -213,10 +213,10 @@ class KubernetesApi:
             with self._client.stream(verb, path, params=params, headers=headers, content=content) as response:
                 raw = self._bounded(response, what)
                 code = response.status_code
-        except httpx2.TimeoutException:
+        except httpx.TimeoutException:
             told = f"{cluster} did not answer within {self._seconds:g} s ({what})"
             raise DriverError("timeout", told, retryable=True) from None
-        except httpx2.TransportError as error:
+        except httpx.TransportError as error:
             raw_text = self._credentials.scrubbed(shortened(str(error)))
             raise DriverError(
                 "unreachable", f"{cluster} cannot be reached ({what})", retryable=True, raw=raw_text
@@ -229,7 +229,7 @@ class KubernetesApi:
             raise DriverError("partial", f"{cluster} did not answer with an object ({what})", retryable=True)
         return code, answer
 
-    def _bounded(self, response: httpx2.Response, what: str) -> bytes:
+    def _bounded(self, response: httpx.Response, what: str) -> bytes:
         deadline = time.monotonic() + 6 * self._seconds  # each wait is short; so is the sum of many
         content = bytearray()
         for piece in response.iter_bytes():

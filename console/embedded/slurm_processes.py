@@ -50,6 +50,7 @@ class Daemons:
 
     def __init__(self, record: Path, logs: Path, mark: str) -> None:
         self._record, self._logs, self._mark = record, logs, mark
+        self._children: list[subprocess.Popen[bytes]] = []
 
     def _read(self) -> dict[str, tuple[int, str]]:
         try:
@@ -80,6 +81,7 @@ class Daemons:
                 argv, env={**env, MARK: self._mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 start_new_session=True, cwd=self._logs,
             )  # fmt: skip
+        self._children.append(process)
         self._write({**self._read(), name: (process.pid, start_time(process.pid) or "")})
         if wait_until(lambda: process.poll() is not None or is_ready(), seconds) and process.poll() is None:
             return
@@ -93,12 +95,17 @@ class Daemons:
         pid, began = entries.pop(name, (0, ""))
         if pid:
             end_process(pid, began, seconds)
+            self._forget_ended()
         self._write(entries)
 
     def sweep(self, seconds: float = 5) -> None:
         """End what carries our mark and stands in no record: leftovers of a supervisor that was killed."""
         for pid, began in list(self._marked()):
             end_process(pid, began, seconds)
+        self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        self._children = [process for process in self._children if process.poll() is None]
 
     def _marked(self) -> Iterator[tuple[int, str]]:
         wanted = f"{MARK}={self._mark}".encode()
