@@ -43,17 +43,31 @@ def vars_of_change(change: Any) -> dict[str, Any]:
 def told(seen: Look) -> Outcome:
     """What a dry run says."""
     if seen.plan.is_empty and not seen.converging:
+        if seen.plan.foreign:
+            return Outcome("waiting", _in_the_way(seen), compromises=seen.rendered.compromises)
         return Outcome("equal", "Nothing differs.", compromises=seen.rendered.compromises)
     ended: Ended = "differs" if not seen.plan.is_empty else "converging"
     return Outcome(
         ended,
-        f"{len(seen.plan.steps)} steps would be written." if seen.plan.steps else seen.converging[0].sentence,
+        f"{_count(seen.plan.steps)} would be written." if seen.plan.steps else seen.converging[0].sentence,
         seen.plan.steps,
         compromises=seen.rendered.compromises,
         converging=seen.converging,
     )
 
 
+def _count(steps: tuple[Step, ...]) -> str:
+    return "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+
+
+def _in_the_way(seen: Look) -> str:
+    """What stands under a name of ours but belongs to somebody else."""
+    object_class, name = seen.plan.foreign[0]
+    more = f", and {len(seen.plan.foreign) - 1} more" if len(seen.plan.foreign) > 1 else ""
+    return f"{object_class} {name} is there already and is not Berth's: it is left as it is{more}."
+
+
+@transaction.atomic
 def held_back(
     endpoint: ClusterEndpoint,
     seen: Look,
@@ -63,34 +77,54 @@ def held_back(
     at: datetime,
 ) -> Outcome | None:
     """The outcome when nothing may be written now: frozen, observed only, waiting for a person, or drift that asks."""
+    if not steps:
+        return only_observed(endpoint, seen, at)
     cluster = endpoint.cluster
     if cluster.frozen_at is not None:
         reasons = (f"{cluster.name} is frozen: {cluster.frozen_reason or 'no reason given'}", *reasons)
     elif is_drift and cluster.drift_policy == Cluster.DriftPolicy.ASK:
         reasons = (f"{cluster.name} asks before it puts back what was changed by hand.", *reasons)
-    if steps and (not reasons or (cluster.frozen_at is None and _agreed(endpoint, steps))):
+    if not reasons or (cluster.frozen_at is None and _agreed(endpoint, steps)):
         return None
-    written = steps or seen.plan.steps
-    waits = bool(steps)
     plan = record.write_plan(
         endpoint=endpoint,
         plan=seen.plan,
-        steps=written,
+        steps=steps,
         generation=seen.state.generation,
-        state=PushPlan.State.WAITING if waits else PushPlan.State.DRY_RUN,
+        state=PushPlan.State.WAITING,
         is_drift=is_drift,
-        reasons=reasons or (f"{cluster.name} is in observe mode: this is what would have been written.",),
+        reasons=reasons,
         at=at,
     )
-    sentence = (reasons or (f"{len(written)} steps would be written; {cluster.name} is in observe mode.",))[0]
-    state = ClusterEndpoint.State.WAITING if waits else ClusterEndpoint.State.DRIFTED
-    newly = endpoint.state != state
-    lease.give_back(endpoint, **_looked(endpoint, at), state=state, sentence=sentence[:1000])
-    if newly and waits:
-        record_event(
-            "push.waiting", subject=("plan", plan.public_id), actor=None, at=at, cluster=cluster, sentence=sentence
-        )
-    return Outcome("waiting" if waits else "differs", sentence, written, plan, seen.rendered.compromises)
+    if plan.state == PushPlan.State.DISCARDED:
+        sentence = f"{_count(steps)} would be written, but somebody discarded {plan.public_id}."
+        lease.give_back(endpoint, **_looked(endpoint, at), state=ClusterEndpoint.State.DRIFTED, sentence=sentence)
+        return Outcome("differs", sentence, steps, plan, seen.rendered.compromises, seen.converging)
+    newly, sentence = endpoint.state != ClusterEndpoint.State.WAITING, reasons[0]
+    lease.give_back(endpoint, **_looked(endpoint, at), state=ClusterEndpoint.State.WAITING, sentence=sentence[:1000])
+    if newly:
+        subject = ("plan", plan.public_id)
+        record_event("push.waiting", subject=subject, actor=None, at=at, cluster=cluster, sentence=sentence)
+    return Outcome("waiting", sentence, steps, plan, seen.rendered.compromises, seen.converging)
+
+
+@transaction.atomic
+def only_observed(endpoint: ClusterEndpoint, seen: Look, at: datetime) -> Outcome:
+    """What differs is of classes in observe mode: it is told and never written."""
+    steps, name = seen.plan.steps, endpoint.cluster.name
+    plan = record.write_plan(
+        endpoint=endpoint,
+        plan=seen.plan,
+        steps=steps,
+        generation=seen.state.generation,
+        state=PushPlan.State.DRY_RUN,
+        is_drift=False,
+        reasons=(f"{name} is in observe mode: this is what would have been written.",),
+        at=at,
+    )
+    sentence = f"{_count(steps)} would be written; {name} is in observe mode."
+    lease.give_back(endpoint, **_looked(endpoint, at), state=ClusterEndpoint.State.DRIFTED, sentence=sentence)
+    return Outcome("differs", sentence, steps, plan, seen.rendered.compromises, seen.converging)
 
 
 def _agreed(endpoint: ClusterEndpoint, steps: tuple[Step, ...]) -> bool:
@@ -126,6 +160,9 @@ def settled(
             sentence=sentence,
         )
         return Outcome("converging", sentence, steps, plan, compromises, seen.converging)
+    record.close_open_plans(cluster_id=endpoint.cluster_id, at=at, is_in_step=True)
+    if seen.plan.foreign:
+        return _stands_back(endpoint, seen, at, steps)
     generation = seen.state.generation
     kept = lease.give_back(
         endpoint,
@@ -152,6 +189,17 @@ def settled(
     return Outcome("verified" if steps else "equal", f"{endpoint.cluster.name} is in step.", steps, plan, compromises)
 
 
+def _stands_back(endpoint: ClusterEndpoint, seen: Look, at: datetime, steps: tuple[Step, ...]) -> Outcome:
+    """All that is ours is there, but not everything that should be: a foreign object has its name."""
+    sentence, newly = _in_the_way(seen), endpoint.state != ClusterEndpoint.State.WAITING
+    looked = _looked(endpoint, at, _until_boundary(seen.state, at))
+    lease.give_back(endpoint, **looked, state=ClusterEndpoint.State.WAITING, sentence=sentence[:1000])
+    if newly:
+        subject = ("cluster", endpoint.cluster.name)
+        record_event("push.waiting", subject=subject, actor=None, at=at, cluster=endpoint.cluster, sentence=sentence)
+    return Outcome("waiting", sentence, steps, compromises=seen.rendered.compromises)
+
+
 def _until_boundary(state: DesiredState, at: datetime) -> float:
     """Seconds until time itself changes what the cluster should hold, at most until the next look for drift."""
     now = at.timestamp()
@@ -170,7 +218,14 @@ def back_off(failures: int) -> timedelta:
     return timedelta(seconds=min(most, least * 2 ** min(failures - 1, 20)))
 
 
+def broke_off(endpoint: ClusterEndpoint, at: datetime) -> None:
+    """A fault of Berth's own: tried again later, told on the cluster's page."""
+    retry(endpoint, ClusterEndpoint.State.FAILED, "The push broke off by a fault of Berth's own; the log has it.", at)
+
+
+@transaction.atomic
 def retry(endpoint: ClusterEndpoint, state: str, sentence: str, at: datetime) -> Outcome:
+    """Give back the lease with a later try planned: 10 s after the first failure, 1 h at most."""
     newly = endpoint.state != state or endpoint.sentence != sentence[:1000]
     later = at + back_off(endpoint.failures + 1)
     kept = lease.give_back(
@@ -205,9 +260,11 @@ def failed(endpoint: ClusterEndpoint, error: DriverError | DialectError, at: dat
     return retry(endpoint, state, sentence, at)
 
 
+@transaction.atomic
 def superseded(endpoint: ClusterEndpoint, plan: PushPlan) -> Outcome:
+    """The rest of a plan is not written: a newer generation came, or the cluster was frozen."""
     now = timezone.now()
     PushPlan.objects.filter(pk=plan.pk).update(state=PushPlan.State.SUPERSEDED, finished_at=now)
     PushStep.objects.filter(plan=plan, state=PushStep.State.PLANNED).update(state=PushStep.State.SKIPPED)
     lease.give_back(endpoint, next_push_at=now, state=ClusterEndpoint.State.PENDING)
-    return Outcome("busy", "A newer change came: the next pass writes it.", plan=plan)
+    return Outcome("busy", "A newer change or a freeze came: the next pass looks again.", plan=plan)

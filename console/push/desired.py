@@ -8,12 +8,12 @@ from datetime import datetime
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Q
-from reservations.queries import ApprovedReservation
 
 from allocations.models import Allocation, Cluster, Flavor, Node, Outage, Team
 from allocations.permissions import within
 from console.models import Installation
 from reservations import queries
+from reservations.queries import ApprovedReservation
 from scheduling.desired import DesiredFlavor, DesiredQuota, DesiredReservation, DesiredState, DesiredTeam
 from scheduling.ledger import entitlement
 
@@ -121,9 +121,9 @@ def _quotas(
             guaranteed[path] += each.guaranteed_gpus
             borrowing[path] = _plus(borrowing[path], each.borrowing_limit_gpus)
             lending[path] = _plus(lending[path], each.lending_limit_gpus)
-        for each in running:
-            if each.funding == "own":
-                _suspend(guaranteed, each.team_path, len(each.nodes) * unit)
+        for active_one in running:
+            if active_one.funding == "own":
+                _suspend(guaranteed, active_one.team_path, len(active_one.nodes) * unit)
         reserved = sum(len(each.nodes) for each in running) * unit
         held = entitlement(guaranteed, healthy.get(flavor.pk, 0), min(reserved, healthy.get(flavor.pk, 0)))
         pools[flavor.name] = held.pool_gpus

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from allocations.events import record as record_event
-from console.models import ClusterEndpoint, ObservedObject
+from console.models import ClusterEndpoint, ObservedObject, PushPlan
 from console.push import closing, record
 from console.push.look import Look
 from scheduling.plan import Step
@@ -22,6 +22,18 @@ def found(endpoint: ClusterEndpoint, seen: Look) -> list[Step]:
         if (step.object_class, step.name) in before
         and now.get((step.object_class, step.name)) != before[(step.object_class, step.name)]
     ]
+
+
+def is_known(endpoint: ClusterEndpoint, seen: Look) -> bool:
+    """Does the plan still undo what an earlier pass found changed by hand, and nobody has put back?
+
+    A cluster that asks before it puts back goes on asking, although the change is no news any more.
+    """
+    last = PushPlan.objects.filter(cluster=endpoint.cluster_id).first()
+    if last is None or not last.is_drift or last.state not in (PushPlan.State.WAITING, PushPlan.State.DISCARDED):
+        return False
+    undone = set(last.steps.values_list("object_class", "name"))
+    return any((step.object_class, step.name) in undone for step in seen.plan.steps)
 
 
 def tell(endpoint: ClusterEndpoint, drifted: list[Step], at: datetime) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.conf import settings
 from django.db import transaction
 
 from allocations.errors import Invalid, WrongState
@@ -30,12 +31,12 @@ def connect(
     kind: str,
     driver: str,
     options: Mapping[str, Any],
-    zone: str = "UTC",
+    zone: str | None = None,
     modes: Mapping[str, str] | None = None,
     actor: User | None,
     at: datetime,
 ) -> ClusterEndpoint:
-    """Make or change a cluster's endpoint. A new one starts in observe mode for every object class.
+    """Make or change a cluster's endpoint. A new one starts in observe mode for every object class, and in UTC.
 
     Raises Invalid for an unknown kind, driver, zone or mode, and WrongState when a cluster of that name is of
     another kind: a kind is for life, because what stands on the cluster is in its words.
@@ -44,6 +45,8 @@ def connect(
         raise Invalid(f"There is no driver {driver}: use {', '.join(_KINDS_OF)}.")
     if kind not in _KINDS_OF[driver]:
         raise Invalid(f"The driver {driver} does not reach a {kind} cluster.")
+    known = Cluster.objects.filter(name=name).first()
+    zone = zone or (known.zone if known else "UTC")
     try:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError) as error:
@@ -51,7 +54,6 @@ def connect(
     for mode in (modes or {}).values():
         if mode not in MODES:
             raise Invalid(f"There is no mode {mode}: use {', '.join(MODES)}.")
-    known = Cluster.objects.filter(name=name).first()
     if known is not None and known.kind != kind:
         raise WrongState(f"{name} is a {known.kind} cluster: connect the {kind} one under another name.")
     cluster = fleet.connect_cluster(name=name, kind=kind, zone=zone, actor=actor, at=at)
@@ -83,9 +85,17 @@ def _facts(endpoint: ClusterEndpoint) -> dict[str, Any]:
 def driver_of(endpoint: ClusterEndpoint) -> Driver:
     """The driver that speaks to this endpoint. Raises DriverError when its credentials cannot be read."""
     cluster = endpoint.cluster
-    return open_driver(Endpoint(cluster=cluster.name, kind=cluster.kind, driver=endpoint.driver, **endpoint.options))
+    return open_driver(
+        Endpoint(
+            cluster=cluster.name,
+            kind=cluster.kind,
+            driver=endpoint.driver,
+            label_prefix=settings.BERTH_LABEL_PREFIX,
+            **endpoint.options,
+        )
+    )
 
 
 def mode_of(endpoint: ClusterEndpoint, object_class: str) -> str:
     """observe, propose or enforce for one object class; "*" speaks for the classes not named."""
-    return endpoint.modes.get(object_class, endpoint.modes.get("*", "observe"))
+    return str(endpoint.modes.get(object_class, endpoint.modes.get("*", "observe")))

@@ -1,13 +1,13 @@
 """Which steps of a plan must wait, and for what? (modes, freezes, deletes that nobody is sure of)"""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from console.models import ClusterEndpoint, OwnedObject
 from console.push.endpoints import mode_of
 from scheduling.plan import Plan, Step
 
 # What comes and goes with reservations is deleted as approved; anything else is deleted by a person.
-PASSING = frozenset({"reservation"})
+PASSING = frozenset({"reservation", "Node"})
 MANY_DELETES = 10
 
 
@@ -26,18 +26,29 @@ def judge(plan: Plan, endpoint: ClusterEndpoint) -> tuple[tuple[Step, ...], tupl
     return writable, tuple(reasons)
 
 
-def _unsure_deletes(steps: Iterable[Step], endpoint: ClusterEndpoint) -> list[str]:
+def _unsure_deletes(steps: Sequence[Step], endpoint: ClusterEndpoint) -> list[str]:
     deletes = [step for step in steps if step.verb == "delete"]
     if not deletes:
         return []
     owned = set(
         OwnedObject.objects.filter(cluster=endpoint.cluster_id, deleted_at=None).values_list("object_class", "name")
     )
+    made_again = {(step.object_class, step.name) for step in steps if step.verb == "create"}
     reasons = [
         f"{step.object_class} {step.name}: it carries Berth's mark but this Berth has no record of making it."
         for step in deletes
         if (step.object_class, step.name) not in owned
     ]
+    reasons += [
+        f"{step.object_class} {step.name}: it would be deleted, and only reservations come and go by themselves."
+        for step in deletes
+        if (step.object_class, step.name) in owned - made_again and not _is_passing(step)
+    ]
     if len(deletes) > MANY_DELETES and len(deletes) * 2 > len(owned):
         reasons.append(f"{len(deletes)} deletes at once, more than half of what Berth owns there.")
     return reasons
+
+
+def _is_passing(step: Step) -> bool:
+    """Is it a part of a reservation? On schedulers without a calendar each part names its reservation."""
+    return step.object_class in PASSING or any(change.attribute == "reservation" for change in step.changes)

@@ -22,6 +22,13 @@ class Look:
     plan: Plan
     converging: tuple[Converging, ...] = ()
 
+    @property
+    def aim(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+        """What the comparison was made for: equal as long as neither a change nor a start or end came between."""
+        minute, reservations = self.state.at_minute, self.state.reservations
+        running = tuple(each.id for each in reservations if each.start_minute <= minute < each.end_minute)
+        return self.state.generation, tuple(each.id for each in reservations), running
+
 
 def look(endpoint: ClusterEndpoint, driver: Driver, at: datetime) -> Look:
     """Read the cluster and compare. No lock is held and no transaction is open while the cluster is asked."""

@@ -4,9 +4,11 @@ Level-triggered: each pass pushes the whole desired state by generation, so a lo
 coalesced hundred changes all end the same way. A dry run is this path, stopped before the first write.
 """
 
+import contextlib
 import logging
 from datetime import datetime
 
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -16,7 +18,7 @@ from console.models import ClusterEndpoint, PushPlan, PushStep
 from console.push import closing, drift, gate, lease, record
 from console.push.closing import Outcome
 from console.push.endpoints import driver_of
-from console.push.look import look
+from console.push.look import Look, look
 from scheduling.dialects import DialectError
 from scheduling.plan import Step
 
@@ -40,13 +42,8 @@ def push(*, cluster_id: int, at: datetime, dry_run: bool = False) -> Outcome:
         return closing.failed(endpoint, error, at, dry_run)
     except Exception:
         if not dry_run:
-            lease.give_back(
-                endpoint,
-                state=ClusterEndpoint.State.FAILED,
-                sentence="The push broke off by a fault of Berth's own; the log has it.",
-                failures=F("failures") + 1,
-                next_push_at=at + closing.back_off(endpoint.failures + 1),
-            )
+            with contextlib.suppress(DatabaseError):  # a lost database: the lease runs out, the next pass goes on
+                closing.broke_off(endpoint, at)
         raise
 
 
@@ -70,18 +67,14 @@ def _pass(endpoint: ClusterEndpoint, at: datetime, dry_run: bool) -> Outcome:
     seen = look(endpoint, driver, at)
     if dry_run:
         return closing.told(seen)
+    lease.extend(endpoint)  # reading may have taken longer than the lease: nothing is written down then
     generation = seen.state.generation
     endpoint.tried_generation = generation
-    drifted = drift.found(endpoint, seen)
     steps, reasons = gate.judge(seen.plan, endpoint)
-    record.see(cluster_id=endpoint.cluster_id, rendered=seen.rendered, observed=seen.observed, plan=seen.plan, at=at)
-    record.adopt(
-        cluster_id=endpoint.cluster_id, observed=seen.observed, rendered=seen.rendered, generation=generation, at=at
-    )
-    drift.tell(endpoint, drifted, at)
+    is_drift = _write_down(endpoint, seen, at)
     if seen.plan.is_empty:
         return closing.settled(endpoint, seen, None, at)
-    held = closing.held_back(endpoint, seen, steps, reasons, bool(drifted), at)
+    held = closing.held_back(endpoint, seen, steps, reasons, is_drift, at)
     if held is not None:
         return held
     plan = record.write_plan(
@@ -90,7 +83,7 @@ def _pass(endpoint: ClusterEndpoint, at: datetime, dry_run: bool) -> Outcome:
         steps=steps,
         generation=generation,
         state=PushPlan.State.APPLYING,
-        is_drift=bool(drifted),
+        is_drift=is_drift,
         reasons=(),
         at=at,
     )
@@ -99,14 +92,35 @@ def _pass(endpoint: ClusterEndpoint, at: datetime, dry_run: bool) -> Outcome:
     )
     if not _apply(endpoint, driver, plan, steps, generation):
         return closing.superseded(endpoint, plan)
-    return _verify(endpoint, driver, plan, steps)
+    return _verify(endpoint, driver, plan, seen, steps)
+
+
+@transaction.atomic
+def _write_down(endpoint: ClusterEndpoint, seen: Look, at: datetime) -> bool:
+    """Keep what was read, and tell what a hand changed. True when the steps undo somebody's hand."""
+    drifted = drift.found(endpoint, seen)
+    is_drift = bool(drifted) or drift.is_known(endpoint, seen)
+    record.see(cluster_id=endpoint.cluster_id, rendered=seen.rendered, observed=seen.observed, plan=seen.plan, at=at)
+    record.adopt(
+        cluster_id=endpoint.cluster_id,
+        observed=seen.observed,
+        rendered=seen.rendered,
+        generation=seen.state.generation,
+        at=at,
+    )
+    drift.tell(endpoint, drifted, at)
+    return is_drift
 
 
 def _apply(endpoint: ClusterEndpoint, driver: Driver, plan: PushPlan, steps: tuple[Step, ...], generation: int) -> bool:
-    """Write the steps one by one, each recorded before and after. False when a newer generation made the rest stale."""
+    """Write the steps one by one, each recorded before and after.
+
+    False when the rest must not be written: a newer generation made it stale, or somebody froze the cluster.
+    """
+    stop = Q(desired_generation__gt=generation) | Q(frozen_at__isnull=False)
     for number, step in enumerate(steps, start=1):
         lease.extend(endpoint)
-        if Cluster.objects.filter(pk=endpoint.cluster_id, desired_generation__gt=generation).exists():
+        if Cluster.objects.filter(stop, pk=endpoint.cluster_id).exists():
             return False
         now = timezone.now()
         record.own(cluster_id=endpoint.cluster_id, step=step, generation=generation, at=now)
@@ -130,15 +144,16 @@ def _apply(endpoint: ClusterEndpoint, driver: Driver, plan: PushPlan, steps: tup
     return True
 
 
-def _verify(endpoint: ClusterEndpoint, driver: Driver, plan: PushPlan, steps: tuple[Step, ...]) -> Outcome:
-    """Read back and compare: done means equal."""
+def _verify(endpoint: ClusterEndpoint, driver: Driver, plan: PushPlan, seen: Look, steps: tuple[Step, ...]) -> Outcome:
+    """Read back and compare: done means equal. What changed its aim meanwhile is no failure: the next pass has it."""
     now = timezone.now()
     again = look(endpoint, driver, now)
+    lease.extend(endpoint)
     record.see(
         cluster_id=endpoint.cluster_id, rendered=again.rendered, observed=again.observed, plan=again.plan, at=now
     )
     left, _ = gate.judge(again.plan, endpoint)
-    if left and again.state.generation == plan.generation:
+    if left and again.aim == seen.aim:
         sentence = (
             f"{len(left)} of {len(steps)} steps did not take: {left[0].object_class} {left[0].name} still differs."
         )
@@ -146,4 +161,6 @@ def _verify(endpoint: ClusterEndpoint, driver: Driver, plan: PushPlan, steps: tu
         return closing.retry(endpoint, ClusterEndpoint.State.FAILED, sentence, now)
     PushPlan.objects.filter(pk=plan.pk).update(state=PushPlan.State.VERIFIED, finished_at=now)
     PushStep.objects.filter(plan=plan, state=PushStep.State.APPLIED).update(state=PushStep.State.VERIFIED)
+    if again.plan.steps and not left and not again.converging:
+        return closing.only_observed(endpoint, again, now)
     return closing.settled(endpoint, again, plan, now, steps)

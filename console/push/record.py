@@ -24,8 +24,11 @@ def plain(value: Any) -> Any:
 
 
 def fingerprint(steps: Iterable[Step]) -> str:
-    """Equal for plans that would write the same: what a person agreed to is what is applied."""
-    told = [[step.verb, step.object_class, step.name, plain(step.commands), _changes(step)] for step in steps]
+    """Equal for plans that would change the same: what a person agreed to is what is applied.
+
+    Commands do not count: the same change is spelled anew at each moment (the start of what has begun).
+    """
+    told = [[step.verb, step.object_class, step.name, _changes(step)] for step in steps]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
@@ -45,14 +48,20 @@ def write_plan(
     reasons: tuple[str, ...],
     at: datetime,
 ) -> PushPlan:
-    """The plan and its steps as rows. The same waiting or dry plan is not written twice: the earlier row stands."""
+    """The plan and its steps as rows. The same waiting or dry plan is not written twice: the earlier row stands.
+
+    A plan that a person agreed to is applied as that plan, under its own number.
+    """
     mark = fingerprint(steps)
     last = PushPlan.objects.filter(cluster=endpoint.cluster_id).first()
-    if last is not None and last.fingerprint == mark and _stands(last.state, state):
+    if last is not None and last.fingerprint == mark and _stands(last, state, generation):
         return last
-    PushPlan.objects.filter(
-        cluster=endpoint.cluster_id, state__in=("waiting", "approved", "applying", "applied")
-    ).update(state=PushPlan.State.SUPERSEDED, finished_at=at)
+    if last is not None and last.fingerprint == mark and last.state == PushPlan.State.APPROVED:
+        if state == PushPlan.State.APPLYING:
+            last.state, last.attempt, last.generation = PushPlan.State.APPLYING, endpoint.attempt, generation
+            last.save(update_fields=("state", "attempt", "generation"))
+        return last
+    close_open_plans(cluster_id=endpoint.cluster_id, at=at, is_in_step=False)
     row = PushPlan.objects.create(
         cluster_id=endpoint.cluster_id,
         generation=generation,
@@ -79,9 +88,24 @@ def write_plan(
     return row
 
 
-def _stands(earlier: str, wanted: str) -> bool:
-    """Does the earlier plan of equal steps say what the new one would? A discarded one goes on being discarded."""
-    return wanted in ("waiting", "dry_run") and earlier in (wanted, PushPlan.State.DISCARDED)
+def _stands(earlier: PushPlan, wanted: str, generation: int) -> bool:
+    """Does the earlier plan of equal steps say what the new one would? A no holds until something else is wanted."""
+    refused = earlier.state == PushPlan.State.DISCARDED and earlier.generation == generation
+    return wanted in ("waiting", "dry_run") and (earlier.state == wanted or refused)
+
+
+@transaction.atomic
+def close_open_plans(*, cluster_id: int, at: datetime, is_in_step: bool) -> None:
+    """End what earlier passes left open. A plan whose worker was killed counts as verified once all is in step."""
+    started = PushPlan.objects.filter(cluster=cluster_id, state__in=("applying", "applied"))
+    if is_in_step:
+        begun = PushStep.objects.filter(plan__in=started)
+        begun.filter(state__in=("applying", "applied")).update(state=PushStep.State.VERIFIED, finished_at=at)
+        begun.filter(state="planned").update(state=PushStep.State.SKIPPED)
+        started.update(state=PushPlan.State.VERIFIED, finished_at=at)
+    PushPlan.objects.filter(cluster=cluster_id, state__in=("waiting", "approved", "applying", "applied")).update(
+        state=PushPlan.State.SUPERSEDED, finished_at=at
+    )
 
 
 def vars_of(compromise: Any) -> dict[str, str]:
@@ -111,17 +135,20 @@ def disown(*, cluster_id: int, step: Step, at: datetime) -> None:
 
 @transaction.atomic
 def adopt(*, cluster_id: int, observed: Observed, rendered: Rendered, generation: int, at: datetime) -> None:
-    """Record as owned whatever stands there with Berth's mark and as rendered: a restored database owns it again."""
+    """Own whatever stands there with Berth's mark and is wanted, as after a restore; forget what is gone for good."""
     wanted = {each.key for each in rendered.objects}
-    for each in observed.objects:
-        if each.owned and each.key in wanted:
-            OwnedObject.objects.get_or_create(
-                cluster_id=cluster_id,
-                object_class=each.object_class,
-                name=each.name,
-                deleted_at=None,
-                defaults={"generation": generation, "created_at": at},
-            )
+    here = {each.key for each in observed.objects if each.owned}
+    rows = OwnedObject.objects.filter(cluster=cluster_id, deleted_at=None)
+    known = {(object_class, name): pk for pk, object_class, name in rows.values_list("pk", "object_class", "name")}
+    OwnedObject.objects.bulk_create(
+        [
+            OwnedObject(cluster_id=cluster_id, object_class=key[0], name=key[1], generation=generation, created_at=at)
+            for key in sorted(here & wanted - known.keys())
+        ],
+        ignore_conflicts=True,
+    )
+    gone = [pk for key, pk in known.items() if key not in here and key not in wanted]
+    OwnedObject.objects.filter(pk__in=gone).update(deleted_at=at)
 
 
 @transaction.atomic
@@ -141,8 +168,9 @@ def see(*, cluster_id: int, rendered: Rendered, observed: Observed, plan: Plan, 
         fresh.append(_row(cluster_id, key, {}, ObservedObject.State.MISSING, steps.get(key), known.get(key), at))
         seen.add(key)
     ObservedObject.objects.filter(pk__in=[row.pk for key, row in known.items() if key not in seen]).delete()
+    ObservedObject.objects.filter(cluster=cluster_id).update(observed_at=at)
     ObservedObject.objects.bulk_create(
-        fresh,
+        [row for row in fresh if not _is_same(row, known.get((row.object_class, row.name)))],
         update_conflicts=True,
         unique_fields=("cluster", "object_class", "name"),
         update_fields=("attributes", "state", "changes", "observed_at", "since_at"),
@@ -155,6 +183,15 @@ def _state(seen: NativeObject, is_wanted: bool, step: Step | None) -> str:
     if not is_wanted:
         return ObservedObject.State.UNWANTED
     return ObservedObject.State.DRIFTED if step else ObservedObject.State.IN_STEP
+
+
+def _is_same(row: ObservedObject, known: ObservedObject | None) -> bool:
+    """Does the stored row say all of it already, but for the moment?"""
+    return known is not None and (row.state, row.attributes, row.changes) == (
+        known.state,
+        known.attributes,
+        known.changes,
+    )
 
 
 def _row(

@@ -34,7 +34,7 @@ class Command(BerthCommand):
         parser.add_argument("--ssh", metavar="USER@HOST", help="run the commands there, for slurm_cli")
         parser.add_argument("--identity-file")
         parser.add_argument("--host-key-file")
-        parser.add_argument("--zone", default="UTC", help="IANA zone of the cluster, such as Europe/Zurich")
+        parser.add_argument("--zone", help="IANA zone of the cluster, such as Europe/Zurich; left out: as it was")
         parser.add_argument(
             "--mode", choices=endpoints.MODES, help="for every object class; left out: as it was, else observe"
         )

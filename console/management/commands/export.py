@@ -11,7 +11,7 @@ from django.utils import timezone
 from allocations.models import Cluster
 from console.management.base import BerthCommand
 from console.push.desired import gather
-from scheduling.dialects import KINDS, dialect
+from scheduling.dialects import KINDS, DialectError, dialect
 from scheduling.dialects.demo import demo_state
 
 
@@ -28,7 +28,10 @@ class Command(BerthCommand):
 
     def perform(self, **given: Any) -> int | None:
         out = Path(given["out"])
-        folders = dict(_demo() if given["demo"] else self._clusters(given["cluster"]))
+        try:
+            folders = dict(_demo() if given["demo"] else self._clusters(given["cluster"]))
+        except DialectError as error:
+            raise CommandError(error.sentence) from error
         differing = []
         for folder, files in folders.items():
             for name, text in files.items():
@@ -40,8 +43,7 @@ class Command(BerthCommand):
                         path.write_text(text)
         for path in differing:
             self.stdout.write(f"{'differs' if given['check'] else 'wrote'} {path}")
-        if given["check"] and differing:
-            return 2
+        return 2 if given["check"] and differing else 0
 
     def _clusters(self, name: str | None) -> Iterator[tuple[str, Mapping[str, str]]]:
         clusters = Cluster.objects.filter(name=name) if name else Cluster.objects.filter(kind__in=KINDS)
