@@ -18,7 +18,7 @@ from reservations.errors import LimitReached, placement_gone
 from reservations.models import Reservation
 from reservations.moments import minute_from, moment_of, text_of
 from reservations.placing import again, stands
-from reservations.services import holds
+from reservations.services import holds, lapse
 from reservations.services.deeds import check, locked, told
 from reservations.snapshot import snapshot
 from reservations.spec_json import spec_from
@@ -122,6 +122,7 @@ def _settle_place(reservation: Reservation, cluster: Cluster, reader: User, at: 
     refusal = stands(view, spec, held)
     if refusal is None and not is_late:
         return {}
+    lapse.lapse_locked(cluster=cluster, at=at, actor=None)  # the plan may use what expired holds still cover
     found = again(view, spec, held.racks)
     why = "its start has passed" if is_late else " ".join(one.sentence for one in refusal.reasons) if refusal else ""
     if isinstance(found, Refusal):

@@ -47,7 +47,7 @@ def submit(
     with the numbers, WrongState for an archived team or placement_gone.
     """
     purpose = purpose.strip()
-    _check_words(purpose, funding, at_end, run_over_minutes, spares)
+    _check_words(purpose, funding, at_end, run_over_minutes, spares, external_id)
     if not can(actor, "reservation.request", team):
         raise NotAllowed(f"Only a lead of {team.path} may ask for racks in its name.")
     if team.archived_at is not None:
@@ -145,7 +145,9 @@ def _check_funding(
         raise LimitReached((fault,))
 
 
-def _check_words(purpose: str, funding: str, at_end: str, run_over_minutes: int, spares: str) -> None:
+def _check_words(
+    purpose: str, funding: str, at_end: str, run_over_minutes: int, spares: str, external_id: str
+) -> None:
     """Refuse words that are wrong whatever the cluster looks like, all of them at once."""
     faults = []
     if not purpose:
@@ -162,6 +164,8 @@ def _check_words(purpose: str, funding: str, at_end: str, run_over_minutes: int,
         faults.append(Fault("/spares", "invalid", f"Spares are {', '.join(Reservation.Spares.values)}."))
     if not 0 <= run_over_minutes <= 10_080 or (run_over_minutes > 0) != (at_end == "run_over"):
         faults.append(Fault("/run_over_minutes", "invalid", "1 to 10,080 minutes, with run_over only."))
+    if len(external_id) > 255:
+        faults.append(Fault("/external_id", "invalid", "At most 255 characters."))
     if faults:
         sentence = faults[0].sentence if len(faults) == 1 else f"{len(faults)} things are wrong in what is asked."
         raise Invalid(sentence, *faults)

@@ -150,6 +150,19 @@ def test_a_node_that_failed_meanwhile_is_replaced_and_the_approver_reads_it(worl
     assert failed.name in event.sentence
 
 
+def test_a_new_place_may_be_one_that_an_expired_hold_still_covers(world: World) -> None:
+    approvals.set_policy(name="short", matches={"team": "acme/speech"}, hold_minutes=5, actor=None, at=NOW)
+    later = {"earliest_start_minute": minute_from(NOW + DAY), "latest_end_minute": minute_from(NOW + 4 * DAY)}
+    expired = ask(world, actor=world.outsider, team=world.other_team, spec=two_racks(racks=3, **later))
+    reservation = ask(world, spec=two_racks(racks=1, **later))
+    failed = Hold.objects.filter(reservation=reservation)[0].node
+    Node.objects.filter(pk=failed.pk).update(condition="failed")
+    reservation = approve(reservation=reservation, actor=world.approver, at=NOW + timedelta(minutes=5))
+    expired.refresh_from_db()
+    assert (reservation.decision, expired.decision) == ("approved", "lapsed")
+    assert set(reservation.mask_racks) <= set(expired.mask_racks)
+
+
 def test_an_approval_without_a_place_left_says_so_and_decides_nothing(world: World) -> None:
     window = {"earliest_start_minute": minute_from(NOW), "latest_end_minute": minute_from(NOW + 3 * DAY)}
     reservation = ask(world, spec=two_racks(racks=4, **window))

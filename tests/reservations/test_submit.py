@@ -181,6 +181,7 @@ def test_a_hold_that_ran_out_makes_place_for_the_next_ask(world: World) -> None:
         ({"at_end": "explode"}, "/at_end"),
         ({"at_end": "run_over"}, "/run_over_minutes"),
         ({"spares": "many"}, "/spares"),
+        ({"external_id": "x" * 256}, "/external_id"),
         ({"spec": two_racks(racks=1, spare_nodes=18)}, "/spec/spare_nodes"),
     ],
 )
