@@ -95,7 +95,6 @@ def install() -> None:
         return
     print(f"Installing for the tests: {' '.join(wanted)}", flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    # No service is started: every server of a test is its own, in a folder of its own.
     apt = ["apt-get", "-q", "-y", "-o", "Dpkg::Use-Pty=0", "-o", "DPkg::Lock::Timeout=300"]
     for command in ([*apt, "update"], [*apt, "install", "--no-install-recommends", *wanted]):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
