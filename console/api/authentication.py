@@ -1,15 +1,19 @@
 """Who is calling? A bearer token; never a cookie, never a query string."""
 
+from typing import TYPE_CHECKING
+
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from allocations.errors import DomainError
 from allocations.models import User
-from console.api import tokens
+from console import tokens
 from console.models import ApiToken
+
+if TYPE_CHECKING:  # at run time the framework's views would import this module in turn
+    from rest_framework.views import APIView
 
 _USED_EVERY_SECONDS = 60
 
@@ -40,7 +44,7 @@ class TokenAuthentication(BaseAuthentication):
 class HasScope(BasePermission):
     """The token carries the scope that the view names for this method (`scopes = {"GET": "read"}`)."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: "APIView") -> bool:
         if request.auth is None:
             return False
         needed = getattr(view, "scopes", {}).get(request.method or "", "read")
