@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dulwich.errors import NotGitRepository
 from dulwich.file import FileLocked
+from dulwich.objects import Commit
 from dulwich.repo import Repo
 
 _AUTHOR = b"Berth <berth@localhost>"
@@ -48,7 +49,8 @@ class History:
         worktree.stage(names)
         tree = repo.open_index().commit(repo.object_store)
         with suppress(KeyError):  # the first commit has none before it
-            if repo[repo.head()].tree == tree:
+            last = repo[repo.head()]
+            if isinstance(last, Commit) and last.tree == tree:
                 return ""
         commit = worktree.commit(
             message=message.encode(), author=_AUTHOR, committer=_AUTHOR, no_verify=True, sign=False, encoding=b"utf-8"

@@ -39,8 +39,8 @@ def desired(kind: str, *reservations: DesiredReservation, shares: int = 1) -> De
     )
 
 
-def booking(identity: str, first: int, start: int = 900, end: int = 2000) -> DesiredReservation:
-    return DesiredReservation(identity, "gb200-nvl72", ("a-child",), NODES[first : first + 18], start, end)
+def booking(identity: str, first: int, start: int = 900, end: int = 2000, size: int = 3) -> DesiredReservation:
+    return DesiredReservation(identity, "gb200-nvl72", ("a-child",), NODES[first : first + size], start, end)
 
 
 STATES = (

@@ -1,8 +1,7 @@
 """Does the Slurm driver read and write a real controller, and say rightly when it is gone?"""
 
-import json
-import socket
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,36 +128,43 @@ def test_a_real_job_runs_in_its_reservation(slurm: LocalSlurm, slurm_driver: Slu
     slurm.run("scancel", job)
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
-    slurm = LocalSlurm(tmp_path / "a folder whose name holds spaces", nodes=4, rack=2, accounts=("climate",)).up()
-    assert slurm.running
-    assert "climate" in slurm.run("sacctmgr", "-nP", "show", "account", "format=account").split()
-    pids = [pid for pid, _ in slurm._daemons._read().values()]
+@pytest.fixture
+def own_slurm(tmp_path: Path) -> Iterator[LocalSlurm]:
+    """A small one, not started, in a folder that neither sockets nor slurm.conf would bear; gone afterwards."""
+    slurm = LocalSlurm(tmp_path / "a folder whose name holds spaces", nodes=4, rack=2, accounts=("climate",))
+    yield slurm
+    slurm.down(purge=True)
+
+
+def pids_of(slurm: LocalSlurm) -> list[int]:
+    return [pid for pid, _ in slurm._daemons._read().values()]
+
+
+def test_nothing_is_left_behind(own_slurm: LocalSlurm) -> None:
+    own_slurm.up()
+    assert own_slurm.running
+    assert "climate" in own_slurm.run("sacctmgr", "-nP", "show", "account", "format=account").split()
+    pids = pids_of(own_slurm)
     assert len(pids) == 4
-    again = LocalSlurm(tmp_path / "a folder whose name holds spaces", nodes=4, rack=2).up()
-    assert [pid for pid, _ in again._daemons._read().values()] == pids
-    slurm.down(purge=True)
+    again = LocalSlurm(own_slurm.asked, nodes=4, rack=2).up()
+    assert pids_of(again) == pids
+    own_slurm.down(purge=True)
     assert [start_time(pid) for pid in pids] == [None] * 4
-    assert not slurm.folder.exists()
-    slurm.down()
+    assert not own_slurm.folder.exists()
+    own_slurm.down()
 
 
-def test_what_a_killed_supervisor_could_not_write_down_is_still_ended(tmp_path: Path) -> None:
-    slurm = LocalSlurm(tmp_path / "lost", nodes=2, rack=2).up()
-    pids = [pid for pid, _ in slurm._daemons._read().values()]
-    (slurm.folder / "pids.json").unlink()
-    slurm.down(purge=True)
+def test_what_a_killed_supervisor_could_not_write_down_is_still_ended(own_slurm: LocalSlurm) -> None:
+    own_slurm.up()
+    pids = pids_of(own_slurm)
+    (own_slurm.folder / "pids.json").unlink()
+    own_slurm.down()
     assert [start_time(pid) for pid in pids] == [None] * 4
 
 
-def test_a_slurm_that_cannot_start_says_why_and_leaves_no_process(tmp_path: Path) -> None:
-    slurm = LocalSlurm(tmp_path / "broken", nodes=2, rack=2)
-    slurm.folder.mkdir(parents=True)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        ports = {"controller": port, "database": port, "node": 12000}
-        (slurm.folder / "place.json").write_text(json.dumps(ports))
-        with pytest.raises(LocalSlurmError, match=r"slurmdbd (ended|was not ready)"):
-            slurm.up()
-    assert slurm._daemons.names() == ()
-    slurm.down(purge=True)
+def test_a_slurm_that_cannot_start_says_why_and_leaves_no_process(own_slurm: LocalSlurm) -> None:
+    (own_slurm.folder / "mysql").mkdir(parents=True)
+    (own_slurm.folder / "mysql" / "made").touch()  # looks complete and is not
+    with pytest.raises(LocalSlurmError, match="mariadbd ended"):
+        own_slurm.up()
+    assert own_slurm._daemons.names() == ()
