@@ -57,7 +57,6 @@ def answer(request: PersonRequest) -> HttpResponse:
     hints: Mapping[str, str] = context["hints"]
     context |= {
         "is_swap": True,
-        "live_errors": [(form[name].id_for_label, error) for name, error in context["shown_errors"].items()],
         "live_hints": [(form[name].id_for_label, hints.get(name, form[name].help_text)) for name in LIVE_HINTS],
         "moved_start": start is not None,
         "new_flavors": form["flavor"].value() != query.get("flavor"),
@@ -133,6 +132,8 @@ def _refuse_another_start(request: PersonRequest, form: ReservationForm, at: dat
 def _context(request: PersonRequest, form: ReservationForm, at: datetime) -> dict[str, Any]:
     """The form and its answer."""
     found = _preview(request, form, at)
+    if request.method != "POST":
+        form.errors.pop("purpose", None)  # not typed yet is no fault before the button is pressed
     context = wrong_context(form, at) if found is None else answer_context(form, found, at)
     more = ("nodes_per_rack", "spare_nodes", "max_blocks", "avoid_racks", "prefer_racks", "nodes", "gpus")
     is_open = any(form[name].value() or form[name].errors for name in (*more, "same_block", "ignore_jobs"))
@@ -141,15 +142,8 @@ def _context(request: PersonRequest, form: ReservationForm, at: datetime) -> dic
         **context,
         "form": form,
         "more_is_open": is_open,
-        "shown_errors": _shown(request, form),
         "strip_attributes": attributes,
     }
-
-
-def _shown(request: PersonRequest, form: ReservationForm) -> Mapping[str, str]:
-    """What is wrong, by field; a purpose not yet typed is no fault before the button is pressed."""
-    quiet = () if request.method == "POST" else ("purpose",)
-    return {name: " ".join(map(str, form.errors.get(name, ()))) if name not in quiet else "" for name in form.fields}
 
 
 def _preview(request: PersonRequest, form: ReservationForm, at: datetime) -> Preview | None:
