@@ -28,15 +28,15 @@ def _start() -> None:
     os.environ["BERTH_HOME"] = str(folder)
     postgres = Postgres(Layout.make(folder), is_durable=False)
     postgres.prepare()
-    log = (folder / "logs" / "postgres.log").open("wb")
-    server = subprocess.Popen(
-        postgres.command(),
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-        **postgres.start_options(),
-    )
+    with (folder / "logs" / "postgres.log").open("wb") as log:
+        server = subprocess.Popen(
+            postgres.command(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            **postgres.start_options(),
+        )
     owner = os.getpid()
 
     def stop() -> None:
