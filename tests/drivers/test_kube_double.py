@@ -11,7 +11,7 @@ from tests.doubles.kube_api import READER, WRITER, KubeApi
 from tests.parts import SHARED
 
 TRANSCRIPT = SHARED / "contracts" / "recorded" / "transcript-real.jsonl"
-CLIENT = httpx.Client(trust_env=False, timeout=10)
+CLIENT = httpx.Client(trust_env=False, timeout=10, limits=httpx.Limits(max_keepalive_connections=0))
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 # What no driver of ours asks for: discovery documents, watches, tables, and the older version of the API.
 
