@@ -13,10 +13,14 @@ from console.models import Heartbeat
 LATE_SECONDS = 60
 
 
-def heartbeat(*, at: datetime) -> None:
-    """Note that beat sent a message and a worker ran it."""
-    for part in ("worker", "beat"):
+def heartbeat(part: str, *, at: datetime) -> None:
+    """Note that a part showed itself. A database that is away is not its fault and must not stop it."""
+    try:
         Heartbeat.objects.update_or_create(part=part, defaults={"at": at})
+    except DatabaseError:
+        return
+    finally:
+        connection.close()  # this runs in the part's main process, whose children must not inherit a connection
 
 
 def ready(*, at: datetime | None = None) -> tuple[int, dict[str, Any]]:

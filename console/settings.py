@@ -203,7 +203,6 @@ CELERY_BEAT_SCHEDULE = {
     "observe": {"task": "console.tasks.observe_all", "schedule": BERTH_DRIFT_CHECK_SECONDS},
     "lapse": {"task": "console.tasks.lapse_holds", "schedule": 30.0},
     "seal": {"task": "console.tasks.seal_events", "schedule": 60.0},
-    "heartbeat": {"task": "console.tasks.heartbeat", "schedule": 10.0},
 }
 
 REST_FRAMEWORK = {

@@ -4,7 +4,6 @@ from celery import shared_task
 from django.utils import timezone
 
 from allocations.services import sealing
-from console import health
 from console.push import observe as watching
 from console.push import pipeline
 from reservations.services import lapse
@@ -21,7 +20,7 @@ def poke(cluster_id: int) -> None:
 @shared_task
 def push(cluster_id: int) -> None:
     """One pass of the push for one cluster."""
-    pipeline.push(cluster_id=cluster_id, at=timezone.now())
+    pipeline.push_if_due(cluster_id=cluster_id, at=timezone.now())
 
 
 @shared_task
@@ -54,9 +53,3 @@ def lapse_holds() -> None:
 def seal_events() -> None:
     """Chain the events that no running transaction can still precede."""
     sealing.seal(at=timezone.now())
-
-
-@shared_task
-def heartbeat() -> None:
-    """Beat sends it, a worker runs it: both are alive."""
-    health.heartbeat(at=timezone.now())

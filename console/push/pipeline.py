@@ -47,6 +47,11 @@ def push(*, cluster_id: int, at: datetime, dry_run: bool = False) -> Outcome:
         raise
 
 
+def push_if_due(*, cluster_id: int, at: datetime) -> Outcome | None:
+    """One pass if the cluster is still due when the message arrives: of a hundred pokes the first does the work."""
+    return push(cluster_id=cluster_id, at=at) if cluster_id in due(at=at) else None
+
+
 def due(*, at: datetime) -> list[int]:
     """Clusters a push should look at now: never tried, a newer generation than tried, or their next look has come."""
     return list(
