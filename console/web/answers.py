@@ -38,7 +38,9 @@ def answer_context(form: ReservationForm, preview: Preview, at: datetime) -> dic
         "map_heading": "Where" if preview.placement else "The racks when the most are free",
         "cost": _cost(form, preview),
         "approval": _approval(preview.approval, chosen is not None and preview.can_be_asked),
-        "alternatives": [_way(form, preview, way, zone, at) for way in preview.refusal.alternatives] if preview.refusal else [],
+        "alternatives": [_way(form, preview, way, zone, at) for way in preview.refusal.alternatives]
+        if preview.refusal
+        else [],
         "hints": _hints(form, preview),
         "can_be_asked": preview.can_be_asked,
         "starts_at": chosen,
@@ -91,7 +93,12 @@ def _verdict(form: ReservationForm, preview: Preview, zone: tzinfo, at: datetime
         when, where = phrases.period(start, end, zone, at), _where(form, preview, preview.placement)
         if not faults:
             return {"tone": "good", "verdict": f"Fits from {when}", "detail": where}
-        return {"tone": "wait", "verdict": f"Free from {when}, but not yours to ask", "detail": where, "reasons": faults}
+        return {
+            "tone": "wait",
+            "verdict": f"Free from {when}, but not yours to ask",
+            "detail": where,
+            "reasons": faults,
+        }
     assert preview.refusal is not None
     codes = {reason.code for reason in preview.refusal.reasons}
     reasons = [*reasons_of(preview.refusal.reasons, zone), *faults]
@@ -116,7 +123,9 @@ def _where(form: ReservationForm, preview: Preview, placement: Placement) -> str
         if not working % racks and not spares % racks:
             spare = {0: "", racks: " and one spare"}.get(spares, f" and {spares // racks} spares")
             shape = f", {working // racks} of {whole} nodes each{spare}"
-    return f"{place}{shape}. The earliest start {'in your window' if form.cleaned_data['latest_end_at'] else 'there is'}."
+    return (
+        f"{place}{shape}. The earliest start {'in your window' if form.cleaned_data['latest_end_at'] else 'there is'}."
+    )
 
 
 def _cost(form: ReservationForm, preview: Preview) -> str:
@@ -182,9 +191,9 @@ def _way(form: ReservationForm, preview: Preview, way: Alternative, zone: tzinfo
 
 def _as_typed(spec: ReservationSpec, searched: ReservationSpec, asked: Mapping[str, Any]) -> ReservationSpec:
     """The spec without the ends of the window that nobody typed: the search put today and the horizon there."""
-    untyped = {
-        minute: None
-        for minute, name in (("earliest_start_minute", "earliest_start_at"), ("latest_end_minute", "latest_end_at"))
-        if not asked.get(name) and getattr(spec, minute) == getattr(searched, minute)
-    }
-    return replace(spec, **untyped)
+    start, end = spec.earliest_start_minute, spec.latest_end_minute
+    if not asked.get("earliest_start_at") and start == searched.earliest_start_minute:
+        start = None
+    if not asked.get("latest_end_at") and end == searched.latest_end_minute:
+        end = None
+    return replace(spec, earliest_start_minute=start, latest_end_minute=end)

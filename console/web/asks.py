@@ -1,4 +1,4 @@
-"""What does a deed on a reservation do, said before it is done? (effects of approving, rejecting, withdrawing, cancelling)"""
+"""What does a deed on a reservation do, said before it is done? (approve, reject, withdraw, cancel)"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,6 +16,7 @@ from reservations.budget import hours_of, left_of, node_count
 from reservations.models import Reservation
 from reservations.moments import minute_from
 from reservations.snapshot import snapshot
+from reservations.states import OPEN
 from scheduling.answers import Placement
 
 DRAWN_RACKS = 48
@@ -52,7 +53,8 @@ def own_map(reservation: Reservation, held: queries.Held, user: User, at: dateti
         flavor=reservation.flavor.name,
         most_racks=DRAWN_RACKS,
     )
-    return drawings.map_drawing(blocks, timezone.get_current_timezone())
+    drawn = drawings.map_drawing(blocks, timezone.get_current_timezone())
+    return drawings.provisional(drawn, set(held.nodes) - set(held.spares)) if reservation.decision in OPEN else drawn
 
 
 def gpu_hours_of(reservation: Reservation, from_at: datetime | None = None) -> str:
@@ -89,7 +91,7 @@ def ask_deeds(
     return {
         "deed": f"Approve {held_text(reservation, held)}",
         "effects": _approval_effects(reservation, held, outcome.missing, left),
-        "reject_effects": [{"sentence": f"{_place(reservation, held)} go back to the pool at once."}],
+        "reject_effects": [{"sentence": f"{_goes_back(reservation, held)} at once."}],
         "role": outcome.role,
     }
 
@@ -97,7 +99,7 @@ def ask_deeds(
 def withdraw_effects(reservation: Reservation, held: queries.Held) -> list[dict[str, Any]]:
     """What taking the ask back does."""
     return [
-        {"sentence": f"{_place(reservation, held)} go back to the pool at once.", "detail": _nodes_line(reservation, held)},
+        {"sentence": f"{_goes_back(reservation, held)} at once.", "detail": _nodes_line(reservation, held)},
         {"sentence": "Nothing was written on the cluster, so nothing is taken away there.", "shape": "tick"},
     ]
 
@@ -108,7 +110,7 @@ def cancel_effects(reservation: Reservation, held: queries.Held, at: datetime) -
     until = phrases.moment(reservation.end_at, zone, at)
     effects = [
         {
-            "sentence": f"{_place(reservation, held)} go back to the pool.",
+            "sentence": f"{_goes_back(reservation, held)}.",
             "detail": f"{_nodes_line(reservation, held)}, until {until}.",
         },
         {"sentence": f"{gpu_hours_of(reservation, at)} are not charged.", "shape": "tick"},
@@ -125,7 +127,10 @@ def cancel_effects(reservation: Reservation, held: queries.Held, at: datetime) -
 def _approval_effects(reservation: Reservation, held: queries.Held, missing: int, left: Any) -> list[dict[str, Any]]:
     """Racks, GPU-hours and what the allocation has left: what a yes means."""
     effects: list[dict[str, Any]] = [
-        {"sentence": f"{_place(reservation, held)} are {reservation.team.path}'s.", "detail": _nodes_line(reservation, held)}
+        {
+            "sentence": f"{reservation.team.path} gets {held_text(reservation, held)} of {reservation.cluster.name}.",
+            "detail": _nodes_line(reservation, held),
+        }
     ]
     takes = gpu_hours_of(reservation)
     payer = reservation.allocation
@@ -135,7 +140,9 @@ def _approval_effects(reservation: Reservation, held: queries.Held, missing: int
         effects.append({"sentence": f"{takes} from {payer.public_id}, which has no limit.", "shape": "tick"})
     else:
         shape = "tick" if left >= 0 else "triangle"
-        effects.append({"sentence": f"{takes} from {payer.public_id}; {round(left):,} are left after it.", "shape": shape})
+        effects.append(
+            {"sentence": f"{takes} from {payer.public_id}; {round(left):,} are left after it.", "shape": shape}
+        )
     if missing > 1:
         effects.append({"sentence": f"It needs {missing} yes from this step; yours is one of them.", "shape": "half"})
     else:
@@ -143,12 +150,14 @@ def _approval_effects(reservation: Reservation, held: queries.Held, missing: int
     return effects
 
 
-def _place(reservation: Reservation, held: queries.Held) -> str:
-    return f"{held_text(reservation, held)} of {reservation.cluster.name}"
+def _goes_back(reservation: Reservation, held: queries.Held) -> str:
+    """ "3 racks of sol go back to the pool"."""
+    what = held_text(reservation, held)
+    return f"{what} of {reservation.cluster.name} {'goes' if what.startswith('1 ') else 'go'} back to the pool"
 
 
 def _nodes_line(reservation: Reservation, held: queries.Held) -> str:
-    """"r22 to r25, 72 nodes, 288 GPUs"."""
+    """ "r22 to r25, 72 nodes, 288 GPUs"."""
     parts: Sequence[str] = (
         drawings.racks_text(held.racks) if held.racks else "",
         phrases.nodes(len(held.nodes)),

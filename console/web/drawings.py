@@ -1,7 +1,9 @@
 """How do the calendar's answers become drawings? (map, strip and the words for racks, from plain values)"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
+from itertools import pairwise
 
 from console.web import phrases
 from console.web.layout import BlockDrawing, Cell, RackDrawing, StripBar
@@ -32,6 +34,25 @@ def map_drawing(blocks: Iterable[MapBlock], zone: tzinfo) -> list[BlockDrawing]:
     ]
 
 
+def provisional(blocks: Iterable[BlockDrawing], nodes: Collection[str]) -> list[BlockDrawing]:
+    """The same map with these nodes shown as held, not yet granted."""
+    return [
+        replace(
+            block,
+            racks=[
+                replace(
+                    rack,
+                    cells=[
+                        replace(cell, state="mine-provisional") if cell.node in nodes else cell for cell in rack.cells
+                    ],
+                )
+                for rack in block.racks
+            ],
+        )
+        for block in blocks
+    ]
+
+
 def cell_note(cell: MapCell, zone: tzinfo) -> str:
     """What else there is to say of one node: "R-118, acme/speech, until Sun 6 Dec 09:00"; "" for nothing."""
     parts = [part for part in (cell.id, cell.team) if part]
@@ -53,11 +74,10 @@ def strip_drawing(
         after = moment_of(bars[number + 1].start_minute) if number + 1 < len(bars) else None
         size = phrases.amount(bar.size, unit)
         says = f"fits from {phrases.moment(best, zone)}" if bar.fits else f"at most {size} of {asked:,}"
-        is_first_of_month = number == 0 or at.day == 1
         drawn.append(
             StripBar(
                 value=best.isoformat(),
-                label=f"{at.day} {at:%b}" if is_first_of_month else str(at.day),
+                label=str(at.day),
                 title=f"{at:%a} {at.day} {at:%b}: {says}",
                 height_percent=100 * bar.size / max(1, asked),
                 fits=bar.fits,
@@ -86,5 +106,5 @@ def _run(racks: Sequence[str]) -> str:
     if len(heads) != 1 or not all(tails):
         return ""
     numbers = [int(tail) for tail in tails]
-    steps = {after - before for before, after in zip(numbers, numbers[1:], strict=False)}
+    steps = {after - before for before, after in pairwise(numbers)}
     return f"{racks[0]} to {racks[-1]}" if steps == {1} else ""

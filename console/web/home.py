@@ -10,6 +10,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from allocations.models import Allocation, Cluster, Team, User
@@ -77,7 +79,11 @@ def _greeting(at: datetime) -> str:
 
 def _sentence(needs: Sequence[Any], coming: Sequence[Reservation], belongs: bool) -> str:
     """The sentence that answers the page: what needs me, and what is there."""
-    first = f"{phrases.amount(len(needs), 'thing')} need{'s' if len(needs) == 1 else ''} you" if needs else "Nothing needs you"
+    first = (
+        f"{phrases.amount(len(needs), 'thing')} need{'s' if len(needs) == 1 else ''} you"
+        if needs
+        else "Nothing needs you"
+    )
     if not belongs:
         return f"{first}."
     return f"{first}; {phrases.amount(len(coming), 'reservation')} of your teams run or come up."
@@ -104,9 +110,7 @@ def _to_decide(user: User, at: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def _own_troubles(
-    mine: queries.Mine, signs: Mapping[int, OnCluster], user: User, at: datetime
-) -> list[dict[str, Any]]:
+def _own_troubles(mine: queries.Mine, signs: Mapping[int, OnCluster], user: User, at: datetime) -> list[dict[str, Any]]:
     """What a lead must look at: counter-offers, and reservations that are not on their cluster as approved."""
     troubles = []
     for each in mine.asks:
@@ -152,15 +156,20 @@ def _rows(rows: Sequence[Reservation], signs: Mapping[int, OnCluster], at: datet
             {
                 "url": reverse("reservation", args=[row.public_id]),
                 "cells": [
-                    f"{row.public_id} {row.purpose[:40]}",
-                    f"{row.cluster.name}, {size}",
-                    when,
+                    f"{row.public_id} {row.purpose[:32]}",
+                    _whole(f"{row.cluster.name}, {size}"),
+                    _whole(when),
                     sign(state.shape, state.word),
                     sign(standing.shape, standing.word, standing.sentence),
                 ],
             }
         )
     return made
+
+
+def _whole(words: str) -> SafeString:
+    """Words that stay on one line."""
+    return format_html('<span class="nowrap">{}</span>', words)
 
 
 def _gauges(user: User, at: datetime) -> list[dict[str, Any]]:
@@ -199,7 +208,9 @@ def _gpus_gauge(allocation: Allocation, where: str, firm: int, provisional: int)
     may = "no borrowing" if borrow == 0 else f"may borrow {'without limit' if borrow is None else f'{borrow:,} more'}"
     return {
         "label": where,
-        "value": f"{firm + provisional:,} of {whole:,} GPUs" if whole else f"{phrases.gpus(firm + provisional)}, no guarantee",
+        "value": f"{firm + provisional:,} of {whole:,} GPUs"
+        if whole
+        else f"{phrases.gpus(firm + provisional)}, no guarantee",
         "parts": [("used", 100.0 * firm / total), ("held", 100.0 * provisional / total)],
         "note": f"{firm:,} reserved now, {provisional:,} held · {may} · {allocation.team.path}",
         "warning": "",
@@ -231,5 +242,7 @@ def _clusters() -> list[dict[str, Any]]:
         shape, word = _ENDPOINT_SIGNS[endpoint.state] if endpoint else ("ring", "not connected")
         if cluster.frozen_at is not None:
             shape, word = "triangle", "frozen"
-        shown.append({"cluster": cluster, "shape": shape, "word": word, "sentence": endpoint.sentence if endpoint else ""})
+        shown.append(
+            {"cluster": cluster, "shape": shape, "word": word, "sentence": endpoint.sentence if endpoint else ""}
+        )
     return shown

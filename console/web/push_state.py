@@ -106,15 +106,17 @@ def on_cluster(
     if reservation.wanted_generation == 0:
         return OnCluster("over", "ring", "never there", f"It was never on {cluster.name}.")
     if endpoint is None:
-        return OnCluster("waiting", "triangle", "not connected", f"{cluster.name} has no endpoint: an operator connects it.")
+        return OnCluster(
+            "waiting", "triangle", "not connected", f"{cluster.name} has no endpoint: an operator connects it."
+        )
     verified_at = endpoint.verified_at
     since = f" Last verified {phrases.moment(verified_at, zone)}." if verified_at else ""
     if endpoint.state == ClusterEndpoint.State.UNREACHABLE:
         sentence = endpoint.sentence or f"{cluster.name} does not answer."
-        return OnCluster("unreachable", "cross", "unreachable", f"{sentence} It is pushed when it answers.{since}", verified_at)
-    phase = states.phase(
-        reservation.decision, reservation.start_at, reservation.end_at, reservation.released_at, at
-    )
+        return OnCluster(
+            "unreachable", "cross", "unreachable", f"{sentence} It is pushed when it answers.{since}", verified_at
+        )
+    phase = states.phase(reservation.decision, reservation.start_at, reservation.end_at, reservation.released_at, at)
     is_wanted = phase in ("scheduled", "active")
     if reservation.wanted_generation > cluster.applied_generation:
         return _on_its_way(cluster, endpoint, is_wanted, verified_at)
@@ -136,7 +138,9 @@ def _on_its_way(
     }
     shown = kinds.get(endpoint.state)
     if cluster.frozen_at is not None and shown is None:
-        return OnCluster("waiting", "triangle", "frozen", f"{cluster.name} is frozen: nothing is written there.", verified_at)
+        return OnCluster(
+            "waiting", "triangle", "frozen", f"{cluster.name} is frozen: nothing is written there.", verified_at
+        )
     if shown is None:
         deed = "show it" if is_wanted else "let it go"
         return OnCluster("pending", "half", "pending", f"{cluster.name} will {deed} within a minute.", verified_at)
@@ -161,7 +165,9 @@ def _there(
         return OnCluster("drifted", "triangle", f"drift, {count}", sentence, verified_at)
     if phase == "scheduled" and cluster.kind in _NO_CALENDAR and not objects:
         start = phrases.moment(reservation.start_at, zone)
-        sentence = f"{cluster.name} has no calendar: it gets this at the start, and until then Berth keeps the nodes free."
+        sentence = (
+            f"{cluster.name} has no calendar: it gets this at the start, and until then Berth keeps the nodes free."
+        )
         return OnCluster("not_due", "half", f"not due until {start}", sentence, verified_at)
     read_at = max((each.observed_at for each in objects), default=verified_at)
     word = f"verified {_clock(read_at, zone)}" if read_at else "verified"
@@ -179,14 +185,20 @@ def _taken_away(
 ) -> OnCluster:
     """It should be gone: is it?"""
     if objects:
-        return OnCluster("pending", "half", "going", f"{cluster.name} still shows it; it goes within a minute.", verified_at)
+        return OnCluster(
+            "pending", "half", "going", f"{cluster.name} still shows it; it goes within a minute.", verified_at
+        )
     ended_at = reservation.released_at or reservation.end_at
     if verified_at is None or verified_at < ended_at:
         return OnCluster("over", "ring", "over", f"It ended on {phrases.moment(ended_at, zone)}.", verified_at)
     if phase == "over":
         return OnCluster("over", "ring", "gone", f"Gone from {cluster.name}.", verified_at)
     return OnCluster(
-        "gone", "tick", f"gone, verified {_clock(verified_at, zone)}", f"Gone from {cluster.name}, read back.", verified_at
+        "gone",
+        "tick",
+        f"gone, verified {_clock(verified_at, zone)}",
+        f"Gone from {cluster.name}, read back.",
+        verified_at,
     )
 
 

@@ -37,7 +37,9 @@ def pushed(reservation: Reservation) -> Pushed:
     if not rows:
         return Pushed(None, (), ())
     plan = rows[0].plan
-    told = [each for each in plan.compromises if each.get("subject") in (reservation.public_id, reservation.name_on_cluster)]
+    told = [
+        each for each in plan.compromises if each.get("subject") in (reservation.public_id, reservation.name_on_cluster)
+    ]
     return Pushed(
         plan,
         tuple(_step(row) for row in rows if row.plan_id == plan.pk),

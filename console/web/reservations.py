@@ -135,7 +135,9 @@ def _context(request: PersonRequest, found: Reservation, at: datetime) -> dict[s
         "decisions": _decisions(found),
         "events": [_event(each) for each in events_of("reservation", found.public_id)[:50]],
         "decide": ask_deeds(found, held, user, at),
-        "withdraw_effects": withdraw_effects(found, held) if is_open and can(user, "reservation.withdraw", found) else [],
+        "withdraw_effects": withdraw_effects(found, held)
+        if is_open and can(user, "reservation.withdraw", found)
+        else [],
         "cancel_effects": cancel_effects(found, held, at)
         if phase in ("scheduled", "active") and can(user, "reservation.cancel", found)
         else [],
@@ -170,7 +172,9 @@ def _sentence(found: Reservation, held: queries.Held, at: datetime) -> str:
     if found.decision in OPEN:
         return f"{found.team.path} asks for {what}, {when}."
     if phase == "scheduled":
-        return f"{what} are kept for {found.team.path}, {when}; it starts in {phrases.duration_words(found.start_at - at)}."
+        return (
+            f"Kept for {found.team.path}: {what}, {when}; it starts in {phrases.duration_words(found.start_at - at)}."
+        )
     if phase == "active":
         return f"{found.team.path} has {what} now, {phrases.duration_words(found.end_at - at)} left."
     if phase == "over":
@@ -182,9 +186,13 @@ def _sentence(found: Reservation, held: queries.Held, at: datetime) -> str:
 def _decisions(found: Reservation) -> list[dict[str, Any]]:
     """Each step with who said what, in order."""
     case = found.approval_case
-    return [] if case is None else [
-        {"role": step.role, "quorum": step.quorum, "said": list(step.decisions.all())} for step in case.steps.all()
-    ]
+    return (
+        []
+        if case is None
+        else [
+            {"role": step.role, "quorum": step.quorum, "said": list(step.decisions.all())} for step in case.steps.all()
+        ]
+    )
 
 
 def _event(event: Any) -> dict[str, Any]:
@@ -195,7 +203,7 @@ def _event(event: Any) -> dict[str, Any]:
         "shape": shape,
         "sentence": f"{word}.",
         "actor": event.actor.name if event.actor else "Berth",
-        "reason": event.sentence,
+        "reason": "" if event.verb == "reservation.requested" else event.sentence,  # the page says what was asked
     }
 
 
@@ -230,7 +238,12 @@ def _filters(asked: dict[str, str], belongs: bool) -> list[dict[str, Any]]:
     whose = [("mine", "my teams'")] if belongs else []
     return [
         {"name": "whose", "label": "Whose", "value": asked["whose"], "options": [*whose, ("all", "all I may see")]},
-        {"name": "cluster", "label": "Cluster", "value": asked["cluster"], "options": [("", "any"), *((c, c) for c in clusters)]},
+        {
+            "name": "cluster",
+            "label": "Cluster",
+            "value": asked["cluster"],
+            "options": [("", "any"), *((c, c) for c in clusters)],
+        },
         {"name": "state", "label": "State", "value": asked["state"], "options": [("", "any"), *words]},
     ]
 
