@@ -1,8 +1,10 @@
 """How does a refusal leave the house? One table: domain error -> HTTP status, retry, problem+json."""
 
+import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -10,6 +12,7 @@ from rest_framework.response import Response
 from allocations.errors import DomainError
 from allocations.events import request_id
 
+logger = logging.getLogger(__name__)
 STATUS: dict[str, int] = {
     "malformed": 400,
     "invalid": 400,
@@ -21,6 +24,7 @@ STATUS: dict[str, int] = {
     "too_many_occurrences": 400,
     "unknown_flavor": 400,
     "idempotency_key_missing": 400,
+    "inventory_refused": 400,
     "not_signed_in": 401,
     "token_expired": 401,
     "token_revoked": 401,
@@ -45,6 +49,7 @@ STATUS: dict[str, int] = {
     "too_many_removals": 409,
     "sync_refused": 409,
     "in_flight": 409,
+    "already_decided": 409,
     "cursor_expired": 410,
     "quote_expired": 410,
     "version_changed": 412,
@@ -57,6 +62,7 @@ STATUS: dict[str, int] = {
     "read_only": 503,
 }
 _SAME = frozenset({"in_flight", "push_in_progress", "rate_limited", "unavailable", "read_only"})
+_RETRY_AFTER_SECONDS = {"in_flight": 1, "unavailable": 5, "read_only": 60}
 _TITLES = {
     "not_signed_in": "Not signed in",
     "not_allowed": "Not yours to do",
@@ -68,6 +74,10 @@ _TITLES = {
     "budget_short": "Not enough GPU-hours",
     "policy_limit": "Above the limit",
     "no_allocation": "No allocation",
+    "unknown_key": "Unknown key",
+    "in_flight": "Being answered just now",
+    "idempotency_key_reused": "This key was used for something else",
+    "version_changed": "It changed since you looked",
 }
 
 
@@ -94,33 +104,58 @@ def body(code: str, sentence: str, **more: Any) -> dict[str, Any]:
 
 def problem_of(error: DomainError) -> dict[str, Any]:
     """problem+json of a domain error, with the place of each fault."""
-    faults = [
-        {k: v for k, v in vars(fault).items() if v is not None}
-        for fault in error.faults
-    ]
+    faults = [{k: v for k, v in vars(fault).items() if v is not None} for fault in error.faults]
     more: dict[str, Any] = {"errors": faults} if faults else {}
     return body(error.code, error.sentence, **more, **error.detail)
 
 
 def problem(error: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler: everything that leaves the API as an error is application/problem+json."""
-    if isinstance(error, DomainError):
-        content = problem_of(error)
-    elif isinstance(error, Http404):
-        content = body("not_found", "There is nothing here that you may see.")
-    elif isinstance(error, exceptions.MethodNotAllowed):
-        content = body("method_not_allowed", str(error.detail))
-    elif isinstance(error, (exceptions.NotAuthenticated, exceptions.AuthenticationFailed)):
-        content = body("not_signed_in", "Send a token: Authorization: Bearer berth_pat_...")
-    elif isinstance(error, (exceptions.PermissionDenied, PermissionDenied)):
-        content = body("not_allowed", "This is not yours to do.")
-    elif isinstance(error, exceptions.ParseError):
-        content = body("malformed", f"The body is not JSON: {error.detail}")
-    elif isinstance(error, exceptions.UnsupportedMediaType):
-        content = body("media_type", "Send application/json.")
-    else:
+    """The exception handler of the API: everything that leaves it as an error is application/problem+json.
+
+    None for a fault of our own: handler500 answers that, and the log has it.
+    """
+    content = _content(error, context)
+    if content is None:
         return None
-    return Response(content, status=content["status"], content_type="application/problem+json")
+    response = Response(content, status=content["status"], content_type="application/problem+json")
+    if content["status"] == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="berth"'
+    if content["code"] in _RETRY_AFTER_SECONDS:
+        response["Retry-After"] = str(_RETRY_AFTER_SECONDS[content["code"]])
+    if content["code"] == "version_changed":
+        response["ETag"] = content["etag"]
+    return response
+
+
+def _content(error: Exception, context: dict[str, Any]) -> dict[str, Any] | None:
+    """The problem of each kind of exception that the API knows."""
+    if isinstance(error, DomainError):
+        return problem_of(error)
+    if isinstance(error, Http404):
+        return body("not_found", "There is nothing here that you may see.")
+    if isinstance(error, exceptions.MethodNotAllowed):
+        return _method_not_allowed(context)
+    if isinstance(error, (exceptions.NotAuthenticated, exceptions.AuthenticationFailed)):
+        return body("not_signed_in", "Send a token: Authorization: Bearer berth_pat_...")
+    if isinstance(error, (exceptions.PermissionDenied, PermissionDenied)):
+        return body("not_allowed", "This is not yours to do.")
+    if isinstance(error, exceptions.ParseError):
+        return body("malformed", f"The body is not JSON: {error.detail}.")
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        return body("media_type", "Send application/json.")
+    if isinstance(error, (OperationalError, InterfaceError)):
+        logger.warning("the database did not answer: %s", error)
+        return body("unavailable", "The database does not answer just now. Nothing was half done.")
+    return None
+
+
+def _method_not_allowed(context: dict[str, Any]) -> dict[str, Any]:
+    """What can be done instead: what has a history is never deleted, it has deeds."""
+    view = context["view"]
+    deeds = list(getattr(view, "deeds", ()))
+    more = f" Its deeds, each a POST below it: {', '.join(deeds)}." if deeds else ""
+    sentence = f"{context['request'].method} is not for this address; {', '.join(view.allowed_methods)} are.{more}"
+    return body("method_not_allowed", sentence, **({"deeds": deeds} if deeds else {}))
 
 
 def problem_response(request: HttpRequest, code: str, sentence: str) -> JsonResponse:

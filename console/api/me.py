@@ -1,32 +1,50 @@
-"""GET /me: who is calling, in which roles, with which scopes?"""
+"""GET /me: who is calling, in which roles, with which scopes and limits, and what may they approve?"""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from allocations.permissions import rights
+from allocations.models import Membership, RoleGrant
+from console.api.body import MAX_BODY_BYTES, MAX_DEPTH
+from console.api.endpoint import Endpoint, person, token
+from console.api.lists import MOST
+from reservations.moments import text_of
 
 
-class Me(APIView):
-    """The token's owner as the API sees them now."""
-
-    scopes: ClassVar[dict[str, str]] = {"GET": "read"}
+class Me(Endpoint):
+    """The token's owner as the API sees them now; four queries with those of the token."""
 
     def get(self, request: Request) -> Response:
-        person = request.user
-        held = rights(person)
-        answer: dict[str, Any] = {
-            "id": person.public_id,
-            "name": person.name,
-            "email": person.email,
-            "zone": person.zone,
+        who, held = person(request), token(request)
+        memberships = Membership.objects.filter(user=who, ended_at=None, team__archived_at=None)
+        grants = RoleGrant.objects.filter(user=who, ended_at=None).select_related("team", "cluster")
+        roles = [
+            {
+                "role": grant.role,
+                "team": grant.team.path if grant.team else None,
+                "cluster": grant.cluster.name if grant.cluster else None,
+            }
+            for grant in grants.order_by("role", "team__path", "cluster__name", "pk")
+        ]
+        decides = "approve" in held.scopes
+        content: dict[str, Any] = {
+            "id": who.public_id,
+            "name": who.name,
+            "email": who.email,
+            "zone": who.zone,
             "teams": [
-                *({"path": path, "role": "lead"} for path in sorted(held.lead_paths)),
-                *({"path": path, "role": "member"} for path in sorted(held.member_paths)),
+                {"id": each.team.public_id, "path": each.team.path, "role": each.role}
+                for each in memberships.select_related("team").order_by("team__path", "pk")
             ],
-            "roles": sorted({role for role, _, _ in held.grants}),
-            "scopes": request.auth.scopes,
+            "roles": roles,
+            "scopes": held.scopes,
+            "may_approve": [
+                {"team": each["team"], "cluster": each["cluster"]}
+                for each in roles
+                if decides and each["role"] == RoleGrant.Role.APPROVER
+            ],
+            "token": {"prefix": held.prefix, "name": held.name, "expires_at": text_of(held.expires_at)},
+            "limits": {"body_bytes": MAX_BODY_BYTES, "json_depth": MAX_DEPTH, "list_items": MOST},
         }
-        return Response(answer)
+        return Response(content)
