@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from allocations.models import Flavor, Team, Tier, User
+from allocations.models import Cluster, Flavor, Team, Tier, User
 from allocations.services import approvals, grants, teams
 from reservations.services import grants as upper_grants
 from reservations.services.policies import set_reservation_policy
@@ -113,7 +113,7 @@ def lay_down_rules(at: datetime) -> dict[str, Tier]:
     set_reservation_policy(
         name="fair-use",
         reservable_share_percent=70,
-        team_share_percent=40,
+        team_share_percent=50,
         open_asks_per_team=5,
         horizon_days=180,
         max_duration_minutes=14 * 1440,
@@ -123,9 +123,10 @@ def lay_down_rules(at: datetime) -> dict[str, Tier]:
     return tiers
 
 
-def grant_all(cast: Cast, tiers: dict[str, Tier], at: datetime) -> None:
-    """Give each team its part of every flavor that has GPUs, for half a year."""
-    for flavor in Flavor.objects.filter(gpus_per_node__gt=0).select_related("cluster").order_by("cluster_id", "name"):
+def grant_all(cast: Cast, tiers: dict[str, Tier], at: datetime, cluster: Cluster | None = None) -> None:
+    """Give each team its part of every flavor that has GPUs (of one cluster, if named), for half a year."""
+    flavors = Flavor.objects.filter(gpus_per_node__gt=0).select_related("cluster").order_by("cluster_id", "name")
+    for flavor in flavors.filter(cluster=cluster) if cluster else flavors:
         healthy = upper_grants.healthy_gpus(flavor)
         for path, thousandths, tier in GUARANTEES:
             whole_nodes = healthy * thousandths // 1000 // flavor.gpus_per_node

@@ -67,7 +67,7 @@ def seed(*, scale: str, at: datetime) -> dict[str, str]:
 
 def _cluster(shape: ClusterShape, at: datetime) -> Cluster:
     """Connect a files endpoint below BERTH_HOME/clusters and import the inventory through the real parsers."""
-    folder = Path(settings.BERTH_HOME) / "clusters" / shape.name
+    folder = Path(settings.BERTH_HOME) / "clusters"
     folder.mkdir(parents=True, exist_ok=True)
     endpoint = endpoints.connect(
         name=shape.name,
@@ -87,7 +87,7 @@ def _cluster(shape: ClusterShape, at: datetime) -> Cluster:
 def _live(clusters: Sequence[Cluster], shapes: Sequence[ClusterShape], cast: Cast, now: datetime) -> None:
     """Weeks of asks on every cluster, two that wait for a verdict now, and a maintenance to come."""
     for cluster, shape in zip(clusters, shapes, strict=True):
-        asks = 17 if shape.blocks > 2 else 9
+        asks = 13 if shape.blocks > 2 else 8
         life.live(cluster, FLAVOR, cast, asks=asks, now=now, dice=Random(shape.name))
     sol, luna = clusters[:2]
     hour = now.replace(minute=0, second=0, microsecond=0)
