@@ -82,7 +82,7 @@ class DemoSlurm:
 
 
 def connect_slurm(conf: Path, environment: dict[str, str]) -> None:
-    """Points the demo cluster at a Slurm: its endpoint, with enforce. The one place where `up --slurm` is wired."""
+    """Points the demo cluster at a Slurm and lets it join the demo. The one place where `up --slurm` is wired."""
     arguments = [
         "connect",
         SLURM_CLUSTER,
@@ -96,3 +96,4 @@ def connect_slurm(conf: Path, environment: dict[str, str]) -> None:
         "enforce",
     ]
     run_django(arguments, environment)
+    run_django(["demo_cluster", SLURM_CLUSTER], environment)

@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Q
 
+from allocations.models import Cluster
 from allocations.services import health
 from console.drivers import DriverError
 from console.models import ClusterEndpoint
 from console.push.endpoints import driver_of
 from scheduling import inventory
+from scheduling.inventory.fleet import FleetInventory
 
 log = logging.getLogger(__name__)
 INVENTORY_KIND = {"slurm": "slurm", "slinky": "kubernetes"}
@@ -31,14 +33,19 @@ def observe(*, cluster_id: int, at: datetime) -> str:
 
     An empty read changes nothing: a cluster that answers with no node is not believed.
     """
+    cluster = Cluster.objects.get(pk=cluster_id)
+    read = read_fleet(cluster_id=cluster_id)
+    if not read.nodes:
+        return f"{cluster.name} answered with no node; nothing was changed."
+    changed = health.observe_nodes(cluster=cluster, records=read.nodes, actor=None, at=at)
+    return f"{len(read.nodes)} nodes read on {cluster.name}, {changed} changed."
+
+
+def read_fleet(*, cluster_id: int) -> FleetInventory:
+    """What the cluster itself reports of its nodes and their places. Raises DriverError and InventoryError."""
     endpoint = ClusterEndpoint.objects.select_related("cluster").get(cluster_id=cluster_id)
     files = driver_of(endpoint).read_inventory()
-    kind = INVENTORY_KIND.get(endpoint.cluster.kind, "kubernetes")
-    read = inventory.parse(kind, files)
-    if not read.nodes:
-        return f"{endpoint.cluster.name} answered with no node; nothing was changed."
-    changed = health.observe_nodes(cluster=endpoint.cluster, records=read.nodes, actor=None, at=at)
-    return f"{len(read.nodes)} nodes read on {endpoint.cluster.name}, {changed} changed."
+    return inventory.parse(INVENTORY_KIND.get(endpoint.cluster.kind, "kubernetes"), files)
 
 
 def observe_quietly(*, cluster_id: int, at: datetime) -> None:

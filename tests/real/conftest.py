@@ -1,6 +1,8 @@
 """A real Slurm for the tests of this folder: 72 nodes in 4 racks, one for the whole run."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,12 @@ from console.embedded.slurm import LocalSlurm
 
 
 @pytest.fixture(scope="session")
-def local_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
-    """A running Slurm with made-up users u0000 and u0001; its folder and processes are gone afterwards."""
-    slurm = LocalSlurm(tmp_path_factory.mktemp("slurm"), users=2)
+def local_slurm() -> Iterator[LocalSlurm]:
+    """A running Slurm with made-up users u0000 and u0001; its folder and processes are gone afterwards.
+
+    pytest's own folders are closed to those users, whose jobs run below this one.
+    """
+    slurm = LocalSlurm(Path(tempfile.mkdtemp(prefix="berth-test-slurm-")), users=2)
     try:
         yield slurm.up()
     finally:
