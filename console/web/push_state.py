@@ -101,7 +101,9 @@ def on_cluster(
 ) -> OnCluster:
     """The third sign of one reservation, from its endpoint and the objects of its name as last read."""
     cluster = reservation.cluster
-    if reservation.decision in OPEN or reservation.decision == "draft":
+    expires_at = reservation.hold_expires_at
+    is_open = reservation.decision in OPEN and (expires_at is None or expires_at > at)
+    if is_open or reservation.decision == "draft":
         return OnCluster("not_due", "ring", "not yet", f"{cluster.name} hears of it when it is approved.")
     if reservation.wanted_generation == 0:
         return OnCluster("over", "ring", "never there", f"It was never on {cluster.name}.")
