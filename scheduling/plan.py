@@ -52,7 +52,7 @@ class NativeObject:
     "reservation"; "Namespace", "ResourceFlavor", "ClusterQueue"); `attributes` are compared by value after the
     dialect's normalisation; `native` is what the driver sends (argv lists, a manifest) and is not compared.
     `owned` is false for what somebody else made: shown, never touched. `rules` come from the dialect; an object without
-    them is written by sending its `native` as it is.
+    them is written by sending its `native` as it is. `depth` counts the objects of its class that it stands on.
     """
 
     object_class: str
@@ -61,6 +61,7 @@ class NativeObject:
     native: Any = None
     owned: bool = True
     rules: ClassRules | None = field(default=None, compare=False, repr=False)
+    depth: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -196,9 +197,10 @@ def _rivals(item: NativeObject, rendered: Rendered) -> list[Attributes]:
 
 
 def _removal(found: NativeObject) -> list[tuple[_Place, Step]]:
+    """Where an object goes: after those of its class that stand on it."""
     rules, before = _rules_of(found), found.attributes
-    early: _Place = (_RELEASE, -rules.rank, 0, found.name)
-    late: _Place = (_REMOVE, -rules.rank, 0, found.name)
+    early: _Place = (_RELEASE, -rules.rank, -found.depth, found.name)
+    late: _Place = (_REMOVE, -rules.rank, -found.depth, found.name)
     if rules.deletes == "never":
         return []
     if rules.deletes == "early":

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from scheduling.dialects.errors import UnreadableAnswer
 from scheduling.dialects.kueue.objects import as_yaml
 from scheduling.dialects.kueue.parse import READS
+from scheduling.inventory.documents import load_yaml
+from scheduling.inventory.fleet import InventoryError
 from scheduling.plan import Rendered
 
 FILE = "kueue.yaml"
@@ -28,9 +28,9 @@ def parse_files(texts: Mapping[str, str]) -> dict[str, list[Any]]:
     """
     native: dict[str, list[Any]] = {kind: [] for kind in READS}
     try:
-        documents = list(yaml.safe_load_all(texts.get(FILE, "")))
-    except yaml.YAMLError as error:
-        raise UnreadableAnswer(FILE, f"not YAML: {error}") from error
+        documents = load_yaml(FILE, texts.get(FILE, ""))
+    except InventoryError as error:
+        raise UnreadableAnswer(FILE, str(error)) from error
     for document in documents:
         if document is None:
             continue

@@ -171,9 +171,13 @@ def _write(owner: Owner, object_class: str, verb: Verb, name: str, before: Attri
     return Written({"apiVersion": sent["apiVersion"], "kind": object_class, "metadata": metadata}, (line,))
 
 
+# libyaml's safe dumper where it is there: ten times faster, and the same bytes for what is written here
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
 def as_yaml(document: Manifest) -> str:
     """One YAML document, the same bytes for the same content."""
-    return yaml.safe_dump(document, sort_keys=True, default_flow_style=False, width=120)
+    return str(yaml.dump(document, Dumper=_DUMPER, sort_keys=True, default_flow_style=False, width=120))
 
 
 def _give_back(before: Attributes, after: Attributes, rivals: Sequence[Attributes]) -> Attributes:

@@ -5,6 +5,7 @@ are compared by value. An object is ours by its labels, and where the server tel
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from scheduling.dialects.errors import UnreadableAnswer
@@ -47,14 +48,32 @@ def parse(
     owner = Owner(installation, label_prefix)
     objects: list[NativeObject] = []
     terminating = []
+    depths = _depths(native["Cohort"])
     for kind in CLASSES:
         for item in native[kind]:
             for found in _read(owner, kind, item):
-                objects.append(found)
+                objects.append(replace(found, depth=depths[found.name]) if kind == "Cohort" else found)
                 if item["metadata"].get("deletionTimestamp"):
                     terminating.append(found.key)
     facts = {"busy_nodes": busy_nodes(native["Pod"], native["Workload"]), "terminating": tuple(terminating)}
     return Observed(tuple(objects), facts)
+
+
+def _depths(cohorts: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many cohorts stand above each; a cycle, which the server accepts, ends where it closes."""
+    above = {
+        str((item.get("metadata") or {}).get("name", "")): str((item.get("spec") or {}).get("parentName") or "")
+        for item in cohorts
+    }
+    depths = {}
+    for name in above:
+        seen: set[str] = set()
+        step = name
+        while step in above and step not in seen:
+            seen.add(step)
+            step = above[step]
+        depths[name] = len(seen)
+    return depths
 
 
 def _read(owner: Owner, kind: str, item: Mapping[str, Any]) -> Iterator[NativeObject]:
