@@ -24,7 +24,9 @@ class ApprovalPolicy(models.Model):
         ordering = ("position", "name")
         constraints = (
             models.UniqueConstraint(fields=("name", "number"), name="policy_version_once"),
-            models.UniqueConstraint(fields=("name",), condition=Q(retired_at__isnull=True), name="one_policy_version_in_force"),
+            models.UniqueConstraint(
+                fields=("name",), condition=Q(retired_at__isnull=True), name="one_policy_version_in_force"
+            ),
         )
 
 

@@ -66,7 +66,9 @@ class Allocation(models.Model):
     tier = models.ForeignKey(Tier, models.PROTECT, null=True, blank=True, related_name="allocations")
     on_exhausted = models.CharField(max_length=16, choices=OnExhausted, default=OnExhausted.BURST_ONLY)
     revoked_at = models.DateTimeField(null=True, blank=True)
-    source = models.ForeignKey("allocations.SyncSource", models.PROTECT, null=True, blank=True, related_name="allocations")
+    source = models.ForeignKey(
+        "allocations.SyncSource", models.PROTECT, null=True, blank=True, related_name="allocations"
+    )
     external_id = models.CharField(max_length=255, blank=True)
     version = models.PositiveIntegerField(default=1)
     created_by = models.ForeignKey("allocations.User", models.PROTECT, null=True, related_name="+")
@@ -78,7 +80,8 @@ class Allocation(models.Model):
             models.CheckConstraint(name="allocation_ends_after_it_starts", condition=Q(end_at__gt=F("start_at"))),
             models.CheckConstraint(
                 name="allocation_of_a_flavor_or_a_model",
-                condition=Q(flavor__isnull=False, gpu_model__isnull=True) | Q(flavor__isnull=True, gpu_model__isnull=False),
+                condition=Q(flavor__isnull=False, gpu_model__isnull=True)
+                | Q(flavor__isnull=True, gpu_model__isnull=False),
             ),
             models.UniqueConstraint(
                 fields=("source", "external_id"), condition=Q(source__isnull=False), name="synced_row_once_per_source"

@@ -51,9 +51,7 @@ class Outage(models.Model):
     class Meta:
         ordering = ("-id",)
         indexes = (GistIndex(fields=("period",), name="outage_period"),)
-        constraints = (
-            models.CheckConstraint(name="outage_ends_after_it_starts", condition=Q(period__isempty=False)),
-        )
+        constraints = (models.CheckConstraint(name="outage_ends_after_it_starts", condition=Q(period__isempty=False)),)
 
     @property
     def public_id(self) -> str:

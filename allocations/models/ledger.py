@@ -48,6 +48,4 @@ class JobRecord(models.Model):
     reservation = models.CharField(max_length=64, blank=True)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("cluster", "job_id", "submitted_at"), name="job_recorded_once"),
-        )
+        constraints = (models.UniqueConstraint(fields=("cluster", "job_id", "submitted_at"), name="job_recorded_once"),)

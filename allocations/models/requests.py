@@ -21,9 +21,15 @@ class AllocationRequest(models.Model):
     team = models.ForeignKey(Team, models.PROTECT, related_name="allocation_requests")
     kind = models.CharField(max_length=16, choices=Kind)
     decision = models.CharField(max_length=16, default="draft")
-    allocation = models.ForeignKey("allocations.Allocation", models.PROTECT, null=True, blank=True, related_name="requests")
-    awarded = models.ForeignKey("allocations.Allocation", models.PROTECT, null=True, blank=True, related_name="awarded_by")
-    approval_case = models.OneToOneField("allocations.ApprovalCase", models.PROTECT, null=True, blank=True, related_name="+")
+    allocation = models.ForeignKey(
+        "allocations.Allocation", models.PROTECT, null=True, blank=True, related_name="requests"
+    )
+    awarded = models.ForeignKey(
+        "allocations.Allocation", models.PROTECT, null=True, blank=True, related_name="awarded_by"
+    )
+    approval_case = models.OneToOneField(
+        "allocations.ApprovalCase", models.PROTECT, null=True, blank=True, related_name="+"
+    )
     version = models.PositiveIntegerField(default=1)
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -50,7 +56,9 @@ class Comment(models.Model):
     """What somebody wrote about a request or a reservation, to all or among reviewers."""
 
     request = models.ForeignKey(AllocationRequest, models.PROTECT, null=True, blank=True, related_name="comments")
-    approval_case = models.ForeignKey("allocations.ApprovalCase", models.PROTECT, null=True, blank=True, related_name="comments")
+    approval_case = models.ForeignKey(
+        "allocations.ApprovalCase", models.PROTECT, null=True, blank=True, related_name="comments"
+    )
     author = models.ForeignKey(User, models.PROTECT, related_name="+")
     text = models.CharField(max_length=4000)
     reviewers_only = models.BooleanField(default=False)

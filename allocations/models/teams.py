@@ -64,7 +64,9 @@ class Team(models.Model):
             models.UniqueConstraint(Lower("name"), "parent", name="team_named_once_among_siblings"),
             models.CheckConstraint(name="team_is_not_its_own_parent", condition=~Q(parent=F("id"))),
             models.CheckConstraint(name="shares_fit_every_scheduler", condition=Q(shares__lt=2**31)),
-            models.CheckConstraint(name="account_is_plain", condition=Q(account__regex=r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$")),
+            models.CheckConstraint(
+                name="account_is_plain", condition=Q(account__regex=r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$")
+            ),
         )
 
     def __str__(self) -> str:
@@ -91,7 +93,9 @@ class Membership(models.Model):
     class Meta:
         ordering = ("team", "user")
         constraints = (
-            models.UniqueConstraint(fields=("team", "user"), condition=Q(ended_at__isnull=True), name="member_once_per_team"),
+            models.UniqueConstraint(
+                fields=("team", "user"), condition=Q(ended_at__isnull=True), name="member_once_per_team"
+            ),
         )
 
 
