@@ -1,11 +1,10 @@
-
 import django.contrib.postgres.constraints
 import django.contrib.postgres.fields
 import django.contrib.postgres.fields.ranges
 import django.contrib.postgres.indexes
+import django.contrib.postgres.operations
 import django.db.models.deletion
 from django.conf import settings
-from django.contrib.postgres.operations import BtreeGistExtension
 from django.db import migrations, models
 
 
@@ -14,29 +13,39 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('allocations', '0001_first_tables'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('allocations', '0002_append_only'),
     ]
 
     operations = [
-        BtreeGistExtension(),
+        django.contrib.postgres.operations.BtreeGistExtension(
+        ),
         migrations.CreateModel(
             name='Series',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='series', to='allocations.team')),
+                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='series', to='allocations.cluster')),
                 ('recurrence', models.JSONField()),
                 ('zone', models.CharField(max_length=64)),
+                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='series', to='allocations.cluster')),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='series', to='allocations.team')),
             ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
         ),
         migrations.CreateModel(
             name='Reservation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.cluster')),
+                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.team')),
+                ('flavor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.flavor')),
+                ('allocation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.allocation')),
+                ('series', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='occurrences', to='reservations.series')),
+                ('approval_case', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservation', to='allocations.approvalcase')),
                 ('decision', models.CharField(choices=[('draft', 'Draft'), ('requested', 'Requested'), ('counter_offered', 'Counter Offered'), ('approved', 'Approved'), ('rejected', 'Rejected'), ('withdrawn', 'Withdrawn'), ('lapsed', 'Lapsed'), ('cancelled', 'Cancelled')], default='draft', max_length=16)),
                 ('purpose', models.CharField(max_length=500)),
                 ('spec', models.JSONField()),
@@ -49,52 +58,33 @@ class Migration(migrations.Migration):
                 ('mask_words', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, size=None)),
                 ('mask_bits', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, size=None)),
                 ('funding', models.CharField(choices=[('pool', 'Pool'), ('own', 'Own'), ('loan', 'Loan'), ('overcommit', 'Overcommit')], default='pool', max_length=16)),
+                ('lender', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='loans', to='allocations.team')),
                 ('at_end', models.CharField(choices=[('stop', 'Stop'), ('requeue', 'Requeue'), ('run_over', 'Run Over')], default='stop', max_length=16)),
                 ('run_over_minutes', models.PositiveIntegerField(default=0)),
                 ('spares', models.CharField(choices=[('held', 'Held'), ('shared_pool', 'Shared Pool'), ('preemptible_use', 'Preemptible Use'), ('none', 'None')], default='held', max_length=16)),
                 ('wanted_generation', models.BigIntegerField(default=0)),
                 ('external_id', models.CharField(blank=True, max_length=255)),
                 ('version', models.PositiveIntegerField(default=1)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('allocation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.allocation')),
-                ('approval_case', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservation', to='allocations.approvalcase')),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.cluster')),
                 ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('flavor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.flavor')),
-                ('lender', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='loans', to='allocations.team')),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('shared_with', models.ManyToManyField(blank=True, related_name='shared_reservations', to='allocations.team')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='allocations.team')),
-                ('series', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='occurrences', to='reservations.series')),
             ],
             options={
                 'ordering': ('-id',),
+                'indexes': [models.Index(fields=['cluster', 'decision', 'end_at'], name='reservation_by_cluster')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('end_at__gt', models.F('start_at'))), name='reservation_ends_after_it_starts'), models.CheckConstraint(condition=models.Q(('start_at__second', 0), ('end_at__second', 0)), name='reservation_on_whole_minutes'), models.CheckConstraint(condition=models.Q(('hold_expires_at__isnull', True), ('decision__in', ('requested', 'counter_offered')), _connector='OR'), name='only_a_request_waits_on_an_expiry')],
             },
-        ),
-        migrations.CreateModel(
-            name='WaitingAsk',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('spec', models.JSONField()),
-                ('purpose', models.CharField(max_length=500)),
-                ('until_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='waiting_asks', to='allocations.cluster')),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('reservation', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='waited_as', to='reservations.reservation')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='waiting_asks', to='allocations.team')),
-            ],
         ),
         migrations.CreateModel(
             name='Hold',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('reservation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='reservations.reservation')),
+                ('node', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='allocations.node')),
                 ('period', django.contrib.postgres.fields.ranges.DateTimeRangeField()),
                 ('is_spare', models.BooleanField(default=False)),
                 ('is_provisional', models.BooleanField(default=True)),
                 ('released_at', models.DateTimeField(blank=True, null=True)),
-                ('node', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='allocations.node')),
-                ('reservation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='reservations.reservation')),
             ],
             options={
                 'indexes': [django.contrib.postgres.indexes.GistIndex(condition=models.Q(('released_at__isnull', True)), fields=['period'], name='hold_period')],
@@ -107,6 +97,8 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=63)),
                 ('number', models.PositiveIntegerField(default=1)),
+                ('flavor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservation_policies', to='allocations.flavor')),
+                ('tier', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservation_policies', to='allocations.tier')),
                 ('reservable_share_percent', models.PositiveSmallIntegerField(default=30)),
                 ('team_share_percent', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('active_count', models.PositiveIntegerField(blank=True, null=True)),
@@ -119,27 +111,29 @@ class Migration(migrations.Migration):
                 ('cool_down_minutes', models.PositiveIntegerField(default=0)),
                 ('retired_at', models.DateTimeField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('flavor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservation_policies', to='allocations.flavor')),
-                ('tier', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='reservation_policies', to='allocations.tier')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('name', 'number'), name='reservation_policy_version_once'), models.CheckConstraint(condition=models.Q(('reservable_share_percent__lte', 100)), name='reservable_share_is_a_percentage')],
+                'indexes': [],
             },
         ),
-        migrations.AddIndex(
-            model_name='reservation',
-            index=models.Index(fields=['cluster', 'decision', 'end_at'], name='reservation_by_cluster'),
-        ),
-        migrations.AddConstraint(
-            model_name='reservation',
-            constraint=models.CheckConstraint(condition=models.Q(('end_at__gt', models.F('start_at'))), name='reservation_ends_after_it_starts'),
-        ),
-        migrations.AddConstraint(
-            model_name='reservation',
-            constraint=models.CheckConstraint(condition=models.Q(('start_at__second', 0), ('end_at__second', 0)), name='reservation_on_whole_minutes'),
-        ),
-        migrations.AddConstraint(
-            model_name='reservation',
-            constraint=models.CheckConstraint(condition=models.Q(('hold_expires_at__isnull', True), ('decision__in', ('requested', 'counter_offered')), _connector='OR'), name='only_a_request_waits_on_an_expiry'),
+        migrations.CreateModel(
+            name='WaitingAsk',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='waiting_asks', to='allocations.cluster')),
+                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='waiting_asks', to='allocations.team')),
+                ('spec', models.JSONField()),
+                ('purpose', models.CharField(max_length=500)),
+                ('until_at', models.DateTimeField(blank=True, null=True)),
+                ('reservation', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='waited_as', to='reservations.reservation')),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
         ),
     ]
