@@ -50,6 +50,7 @@ STATUS: dict[str, int] = {
     "sync_refused": 409,
     "in_flight": 409,
     "already_decided": 409,
+    "last_admin": 409,
     "cursor_expired": 410,
     "quote_expired": 410,
     "version_changed": 412,

@@ -14,6 +14,7 @@ from console.web import (
     reserve,
     sign_in,
     teams,
+    tokens,
     ui,
 )
 from console.web import help as helping
@@ -51,10 +52,13 @@ urlpatterns = [
     path("sign-out", sign_in.sign_out, name="sign-out"),
     path("join/<str:token>", sign_in.join, name="join"),
     path("account", sign_in.account, name="account"),
+    path("account/tokens", tokens.create, name="account-tokens"),
+    path("account/tokens/<str:prefix>/revoke", tokens.revoke, name="account-token-revoke"),
     path("ui/", ui.ui, name="ui"),
     path("healthz/live", health.live, name="healthz-live"),
     path("healthz/ready", health.ready, name="healthz-ready"),
     path("api/v1/", include("console.api.urls")),
 ]
+handler400 = "console.web.help.unreadable"
 handler404 = "console.web.help.not_found"
 handler500 = "console.web.help.broken"

@@ -44,18 +44,19 @@ def once(request: Request, deed: Callable[[], Answer], *, at: datetime, is_requi
     idempotency_key_missing, WrongState in_flight while the same call runs, idempotency_key_reused for another body.
     """
     key = _key(request, is_required)
-    content = fingerprint(request.data)
+    mark = fingerprint(request.data)
     with transaction.atomic():
         if key is None:
             return deed().response()
         lock(request, key)
         kept = _kept(request, key, at)
         if kept is not None:
-            if kept.body_hash != content:
+            if kept.body_hash != mark:
                 raise DomainError("idempotency_key_reused", "This key was used for a call with another body.")
-            return Answer(kept.status, kept.answer["body"], kept.etag, kept.answer["location"]).response(is_replay=True)
+            content = json.loads(kept.answer["body"])
+            return Answer(kept.status, content, kept.etag, kept.answer["location"]).response(is_replay=True)
         answer = deed()
-        _keep(request, key, content, answer, at)
+        _keep(request, key, mark, answer, at)
     return answer.response()
 
 
@@ -103,17 +104,20 @@ def _kept(request: Request, key: str, at: datetime) -> IdempotencyKey | None:
     ).first()
 
 
-def _keep(request: Request, key: str, content: str, answer: Answer, at: datetime) -> None:
-    """Store the answer, and forget what this person's calls kept longer than promised."""
+def _keep(request: Request, key: str, mark: str, answer: Answer, at: datetime) -> None:
+    """Store the answer, and forget what this person's calls kept longer than promised.
+
+    The body is kept as text: a JSON column would put its keys into another order, and a replay be another answer.
+    """
     IdempotencyKey.objects.filter(token__owner=person(request), created_at__lte=at - KEPT).delete()
     IdempotencyKey.objects.create(
         token=token(request),
         method=request.method or "",
         path=request.path,
         key=key,
-        body_hash=content,
+        body_hash=mark,
         status=answer.status,
-        answer={"body": answer.body, "location": answer.location},
+        answer={"body": json.dumps(answer.body), "location": answer.location},
         etag=answer.etag,
         created_at=at,
     )
