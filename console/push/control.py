@@ -11,7 +11,7 @@ from allocations.models import Cluster, User
 from allocations.permissions import can
 from console.models import ClusterEndpoint, PushPlan
 from console.push.endpoints import MODES
-from scheduling.dialects import dialect
+from scheduling.dialects import KINDS, dialect
 
 
 @transaction.atomic
@@ -41,9 +41,11 @@ def set_mode(*, cluster: Cluster, object_class: str, mode: str, actor: User, at:
     _check(cluster, actor)
     if mode not in MODES:
         raise Invalid(f"There is no mode {mode}: use {', '.join(MODES)}.")
-    if object_class != "*" and object_class not in dialect(cluster.kind).classes:
+    if object_class != "*" and (cluster.kind not in KINDS or object_class not in dialect(cluster.kind).classes):
         raise Invalid(f"{cluster.kind} has no objects of class {object_class}.")
-    endpoint = ClusterEndpoint.objects.select_for_update().get(cluster=cluster)
+    endpoint = ClusterEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+    if endpoint is None:
+        raise WrongState(f"{cluster.name} is not connected: it has no modes yet.")
     if endpoint.modes.get(object_class) == mode:
         return endpoint
     before = dict(endpoint.modes)

@@ -23,15 +23,16 @@ def gather(*, cluster_id: int, at: datetime) -> DesiredState:
 
     The state carries the desired_generation it was read with, so that a later change is seen as a newer one.
     """
+    code = installation()  # before the snapshot: whoever else makes it at this moment could not be seen in it
     outermost = not connection.in_atomic_block
     with transaction.atomic():
         if outermost:  # an inner block cannot change what its transaction already promised
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        return _gather(Cluster.objects.get(pk=cluster_id), at)
+        return _gather(Cluster.objects.get(pk=cluster_id), code, at)
 
 
-def _gather(cluster: Cluster, at: datetime) -> DesiredState:
+def _gather(cluster: Cluster, code: str, at: datetime) -> DesiredState:
     flavors = list(cluster.flavors.select_related("gpu_model").order_by("name"))
     approved = queries.approved_at(cluster, at)
     active = [each for each in approved if each.start_at <= at < each.end_at]
@@ -42,7 +43,7 @@ def _gather(cluster: Cluster, at: datetime) -> DesiredState:
     return DesiredState(
         cluster=cluster.name,
         kind=cluster.kind,
-        installation=installation(),
+        installation=code,
         generation=cluster.desired_generation,
         at_minute=minute,
         zone=cluster.zone,

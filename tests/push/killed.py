@@ -1,6 +1,7 @@
 """A push in a process of its own that a test can kill between two steps.
 
-`python -m tests.push.killed CLUSTER NUMBER FILE`: before it writes step NUMBER (1-based), or right after it when NUMBER ends in "+", it makes FILE and waits for ever.
+`python -m tests.push.killed CLUSTER NUMBER FILE`: before it writes step NUMBER (1-based), or right after it when
+NUMBER ends in "+", it makes FILE and waits for ever.
 Works on the database of DATABASE_URL, which is the test's own.
 """
 
