@@ -131,6 +131,7 @@ def _context(request: PersonRequest, found: Reservation, at: datetime) -> dict[s
         "held_text": held_text(found, held),
         "sentence": _sentence(found, held, at),
         "blocks": blocks,
+        "usage": usage(found, at) if phase in ("scheduled", "active") else (),
         "payer": payer_line(found, held),
         "decisions": _decisions(found),
         "events": [_event(each) for each in events_of("reservation", found.public_id)[:50]],
@@ -150,7 +151,6 @@ def _state(found: Reservation, at: datetime) -> dict[str, Any]:
         prefetch_related_objects([found.approval_case], "steps__decisions__approver")
     outcome = queries.outcome_loaded(found)
     standing = on_cluster_signs([found], at)[found.pk]
-    phase = phase_of(found, at)
     return {
         "now": at,
         "reservation": found,
@@ -159,7 +159,6 @@ def _state(found: Reservation, at: datetime) -> dict[str, Any]:
         "standing": standing,
         "looks_again": needs_look(standing),
         "pushed": pushed(found),
-        "usage": usage(found, at) if phase in ("scheduled", "active") else (),
         "is_held": found.decision in OPEN and found.hold_expires_at is not None,
     }
 

@@ -22,7 +22,7 @@ def world(db: None, settings: Any) -> Iterator[World]:
 
 @pytest.fixture
 def visit(world: World) -> Callable[..., Client]:
-    """`visit("lead")`: a browser in which that person is signed in; `visit("lead", htmx=True)` sends what htmx sends."""
+    """`visit("lead")`: a browser where that person is signed in; with `htmx=True` it sends what htmx sends."""
 
     def signed_in(name: str, htmx: bool = False) -> Client:
         client = Client(headers={"HX-Request": "true"} if htmx else {})

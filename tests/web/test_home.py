@@ -80,5 +80,5 @@ def test_an_operator_sees_how_the_clusters_stand(world, visit, words):
 
 def test_the_first_page_costs_a_fixed_number_of_queries(world, visit, asked, django_assert_max_num_queries):
     client = visit("lead")
-    with django_assert_max_num_queries(30):
+    with django_assert_max_num_queries(22):
         client.get("/")

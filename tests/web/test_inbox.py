@@ -115,5 +115,5 @@ def test_an_ask_whose_hold_ran_out_waits_for_nobody(visit, asked, words):
 
 def test_the_inbox_costs_few_queries_more_for_each_ask(world, visit, asked, django_assert_max_num_queries):
     client = visit("approver")
-    with django_assert_max_num_queries(30):
+    with django_assert_max_num_queries(20):
         client.get("/inbox")

@@ -203,11 +203,11 @@ def test_the_empty_list_says_the_next_deed(visit, words):
 
 def test_the_pages_cost_a_fixed_number_of_queries(world, visit, approved, django_assert_max_num_queries):
     client = visit("lead")
-    with django_assert_max_num_queries(60):
+    with django_assert_max_num_queries(50):
         client.get(f"/reservations/{approved.public_id}")
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(18):
         client.get(f"/reservations/{approved.public_id}/state")
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(16):
         client.get("/reservations")
 
 
