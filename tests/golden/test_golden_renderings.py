@@ -5,6 +5,7 @@ the change of the dialect.
 """
 
 import os
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from scheduling.dialects import KINDS, dialect
 from scheduling.dialects.demo import demo_state
+from scheduling.dialects.kueue.objects import as_yaml
 from scheduling.plan import diff
 
 HERE = Path(__file__).parent
@@ -57,3 +59,13 @@ def test_the_order_of_rows_does_not_change_a_byte(kind):
         pool_gpus=tuple(reversed(state.pool_gpus)),
     )
     assert speech.files(speech.render(turned, None)) == speech.files(speech.render(state, None))
+
+
+def test_manifests_read_from_a_file_can_be_written_again():
+    """A files endpoint applies one step to what it read: what is read must be as plain as what is rendered."""
+    speech = dialect("kueue")
+    native = speech.parse_files(speech.files(speech.render(demo_state("kueue"), None)))
+    manifests = [manifest for kind in native.values() for manifest in kind]
+    assert manifests
+    assert all(as_yaml(deepcopy(manifest)) for manifest in manifests)
+    assert all(type(value) is dict for manifest in manifests for value in (manifest, manifest["metadata"]))

@@ -36,5 +36,12 @@ def parse_files(texts: Mapping[str, str]) -> dict[str, list[Any]]:
             continue
         if not isinstance(document, dict) or document.get("kind") not in native:
             raise UnreadableAnswer(FILE, f"not an object of ours: {str(document)[:120]!r}")
-        native[document["kind"]].append(document)
+        native[document["kind"]].append(_plain(document))
     return native
+
+
+def _plain(value: Any) -> Any:
+    """The value without the reader's line numbers, so that it can be written again."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
