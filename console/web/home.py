@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.views.decorators.http import require_GET
 
 from allocations.models import Allocation, Cluster, Team, User
@@ -156,7 +157,7 @@ def _rows(rows: Sequence[Reservation], signs: Mapping[int, OnCluster], at: datet
             {
                 "url": reverse("reservation", args=[row.public_id]),
                 "cells": [
-                    f"{row.public_id} {row.purpose[:32]}",
+                    f"{row.public_id} {Truncator(row.purpose).chars(34)}",
                     _whole(f"{row.cluster.name}, {size}"),
                     _whole(when),
                     sign(state.shape, state.word),

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import Truncator
 from django.views.decorators.http import require_GET, require_POST
 
 from allocations.errors import DomainError
@@ -265,7 +266,7 @@ def _rows(rows: list[Reservation], at: datetime) -> list[dict[str, Any]]:
         )
         size = phrases.racks(len(racks[row.pk])) if racks[row.pk] else "nodes"
         cells = [
-            f"{row.public_id} {row.purpose[:60]}",
+            f"{row.public_id} {Truncator(row.purpose).chars(60)}",
             row.team.path,
             f"{row.cluster.name}, {size}",
             when,
