@@ -63,7 +63,7 @@ STATUS: dict[str, int] = {
     "read_only": 503,
 }
 _SAME = frozenset({"in_flight", "push_in_progress", "rate_limited", "unavailable", "read_only"})
-_RETRY_AFTER_SECONDS = {"in_flight": 1, "unavailable": 5, "read_only": 60}
+_RETRY_AFTER_SECONDS = {"in_flight": 1, "rate_limited": 5, "unavailable": 5, "read_only": 60}
 _TITLES = {
     "not_signed_in": "Not signed in",
     "not_allowed": "Not yours to do",

@@ -1,5 +1,6 @@
 """/reservations: who has which racks, ask for some, take an ask back, give racks back; wait until they are there."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -10,7 +11,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from allocations.errors import Fault, Invalid
+from allocations.errors import DomainError, Fault, Invalid
 from console.api import asks, body, etags, idempotency, lists
 from console.api.endpoint import Endpoint, number_of, person, token
 from console.api.idempotency import Answer
@@ -20,6 +21,9 @@ from reservations.models import Reservation
 from reservations.services import cancel, deeds, submit, withdraw
 
 MAX_WAIT_SECONDS = 60
+# Each waiting call keeps one of the web server's eight threads: the other four stay free for pages.
+MAX_WAITING = 4
+_waiting = threading.BoundedSemaphore(MAX_WAITING)
 LOOK_SECONDS = 1.0
 _ORDERABLE = {"id": "pk", "start_at": "start_at", "end_at": "end_at", "created_at": "created_at"}
 _MOMENTS = {
@@ -137,14 +141,22 @@ def check_match(request: Request, row: Reservation, at: datetime) -> None:
 
 
 def awaited(request: Request, public_id: str, seconds: float) -> tuple[Reservation, dict[str, Any]]:
-    """Look every second until the push is verified, cannot come any more, or the seconds are over."""
-    until = time.monotonic() + seconds
-    while True:
-        row, content = found(request, public_id, timezone.now())
-        left = until - time.monotonic()
-        if content["push"]["state"] == "verified" or row.decision in _NEVER or left <= 0:
-            return row, content
-        rest(min(LOOK_SECONDS, left))
+    """Look every second until the push is verified, cannot come any more, or the seconds are over.
+
+    Raises rate_limited when MAX_WAITING calls wait in this process already.
+    """
+    if not _waiting.acquire(blocking=False):
+        raise DomainError("rate_limited", f"{MAX_WAITING} calls wait here already: look again in some seconds.")
+    try:
+        until = time.monotonic() + seconds
+        while True:
+            row, content = found(request, public_id, timezone.now())
+            left = until - time.monotonic()
+            if content["push"]["state"] == "verified" or row.decision in _NEVER or left <= 0:
+                return row, content
+            rest(min(LOOK_SECONDS, left))
+    finally:
+        _waiting.release()
 
 
 def rest(seconds: float) -> None:

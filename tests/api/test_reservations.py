@@ -1,9 +1,11 @@
 """Does the API ask, list, show, take back and give back as the contract says?"""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
 
 from allocations.models import Event
 from console.api import reservations as endpoints
@@ -329,6 +331,24 @@ def test_nobody_waits_for_what_never_comes(world: World, of: Of, monkeypatch: py
     monkeypatch.setattr(endpoints, "rest", lambda seconds: pytest.fail("it waits"))
     shown = lead.get(f"reservations/{row.public_id}?wait_for=verified").json()
     assert shown["decision"] == "withdrawn"
+
+
+def test_those_who_wait_never_take_every_thread(world: World, of: Of, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one call waits, another one comes; there is room for one more only after the first was answered."""
+    row, lead = approved(world), of("lead")
+    path = f"reservations/{row.public_id}?wait_for=verified"
+    monkeypatch.setattr(endpoints, "_waiting", threading.BoundedSemaphore(1))
+    meanwhile: list[HttpResponse] = []
+
+    def rest(seconds: float) -> None:
+        meanwhile.append(lead.get(path))
+        apply_everything(world)
+
+    monkeypatch.setattr(endpoints, "rest", rest)
+    assert lead.get(path).json()["push"]["state"] == "verified"
+    told = problem(meanwhile[0], 429, "rate_limited")
+    assert (meanwhile[0]["Retry-After"], told["retry"]) == ("5", "same")
+    assert lead.get(path).status_code == 200
 
 
 @pytest.mark.parametrize("query", ["wait_for=approved", "timeout_seconds=5", "wait_for=verified&timeout_seconds=x"])
