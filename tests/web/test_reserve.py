@@ -211,9 +211,9 @@ def test_the_page_and_the_answer_cost_a_fixed_number_of_queries(world, visit, dj
     submit(team=world.team, cluster=world.cluster, spec=two_racks(), purpose="x", actor=world.lead, at=NOW)
     page, fragment = visit("lead"), visit("lead", htmx=True)
     page.get("/reservations/new", ASK)  # fills the cache of the inventory
-    with django_assert_max_num_queries(26):
+    with django_assert_max_num_queries(28):
         page.get("/reservations/new", ASK)
-    with django_assert_max_num_queries(26):
+    with django_assert_max_num_queries(28):
         fragment.get("/reservations/new/answer", ASK)
 
 
