@@ -1,6 +1,7 @@
 """Who wants to hear that a cluster's desired state changed? A list of callables; losing a call loses speed only."""
 
 from collections.abc import Callable
+from functools import partial
 
 from django.db import transaction
 
@@ -14,6 +15,10 @@ def register(listener: Callable[[int], None]) -> None:
 
 
 def poke(cluster_id: int) -> None:
-    """Tell every listener once this transaction commits."""
+    """Tell every listener once this transaction commits: once a cluster, however many changes it holds."""
+    waiting = {
+        (each.func, each.args) for _, each, _ in transaction.get_connection().run_on_commit if isinstance(each, partial)
+    }
     for listener in _listeners:
-        transaction.on_commit(lambda listener=listener: listener(cluster_id), robust=True)
+        if (listener, (cluster_id,)) not in waiting:
+            transaction.on_commit(partial(listener, cluster_id), robust=True)

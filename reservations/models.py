@@ -62,7 +62,9 @@ class Reservation(models.Model):
     flavor = models.ForeignKey(Flavor, models.PROTECT, related_name="reservations")
     allocation = models.ForeignKey(Allocation, models.PROTECT, null=True, blank=True, related_name="reservations")
     series = models.ForeignKey(Series, models.PROTECT, null=True, blank=True, related_name="occurrences")
-    approval_case = models.OneToOneField(ApprovalCase, models.PROTECT, null=True, blank=True, related_name="reservation")
+    approval_case = models.OneToOneField(
+        ApprovalCase, models.PROTECT, null=True, blank=True, related_name="reservation"
+    )
     decision = models.CharField(max_length=16, choices=Decision, default=Decision.DRAFT)
     purpose = models.CharField(max_length=500)
     spec = models.JSONField()

@@ -30,8 +30,8 @@ def expand(text: str) -> tuple[str, ...]:
     _refuse_oversize(text)
     try:
         nodes = NodeSet(text.strip(), resolver=RESOLVER_NOGROUP)
-    except NodeSetException as error:
-        raise HostlistError(f"not a host list: {text[:80]!r} ({error})") from error
+    except (NodeSetException, ValueError) as error:  # ValueError: thousands of digits, more than Python reads
+        raise HostlistError(f"not a host list: {text[:80]!r} ({str(error)[:200]})") from error
     if len(nodes) > MAX_NAMES:
         raise HostlistError(f"{len(nodes)} names in one host list, at most {MAX_NAMES} are taken")
     return tuple(nodes)

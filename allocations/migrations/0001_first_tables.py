@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                 ('applied_generation', models.BigIntegerField(default=0)),
                 ('snapshot_version', models.BigIntegerField(default=0)),
                 ('inventory_mark', models.CharField(blank=True, max_length=32)),
+                ('topology_labels', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=317), blank=True, default=list, size=None)),
                 ('frozen_at', models.DateTimeField(blank=True, null=True)),
                 ('frozen_reason', models.CharField(blank=True, max_length=500)),
                 ('observed_at', models.DateTimeField(blank=True, null=True)),

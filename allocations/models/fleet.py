@@ -1,5 +1,6 @@
 """What exists: clusters, their network levels, blocks, racks, nodes and the kinds of GPU in them."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
@@ -20,6 +21,7 @@ class Cluster(models.Model):
     `desired_generation` rises whenever what must be pushed changed, `applied_generation` is set to what was
     verified; `snapshot_version` rises with anything a preview sees. All are bumped in the writing transaction.
     `inventory_mark` is a new random word with each change of what the cluster consists of; caches of it are keyed so.
+    `topology_labels` are the node labels that tell a node's place, highest level first and the rack last.
     """
 
     class Kind(models.TextChoices):
@@ -49,6 +51,7 @@ class Cluster(models.Model):
     applied_generation = models.BigIntegerField(default=0)
     snapshot_version = models.BigIntegerField(default=0)
     inventory_mark = models.CharField(max_length=32, blank=True)
+    topology_labels = ArrayField(models.CharField(max_length=317), default=list, blank=True)
     frozen_at = models.DateTimeField(null=True, blank=True)
     frozen_reason = models.CharField(max_length=500, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True)

@@ -90,6 +90,10 @@ def import_fleet(
         rows = FleetRows(cluster, at, held_nodes or {})
         rows.take(inventory)
         rows.write(actor)
+        if cluster.topology_labels != list(inventory.topology_labels):
+            cluster.topology_labels = list(inventory.topology_labels)
+            cluster.save(update_fields=("topology_labels",))
+            rows.changes.append(Change("topology", "labels", "changed", ", ".join(inventory.topology_labels)))
         result = ImportResult(
             created=rows.count("created"),
             changed=rows.count("changed", "moved", "back"),

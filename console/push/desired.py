@@ -52,6 +52,7 @@ def _gather(cluster: Cluster, code: str, at: datetime) -> DesiredState:
         teams=tuple(_team(each, quotas[each.pk]) for each in sorted(teams.values(), key=lambda team: team.path)),
         reservations=tuple(_reservation(each) for each in sorted(approved, key=lambda each: each.id)),
         pool_gpus=tuple(sorted(pools.items())),
+        topology_labels=tuple(cluster.topology_labels),
         topology_levels=tuple(cluster.levels.order_by("position").values_list("name", flat=True)),
     )
 

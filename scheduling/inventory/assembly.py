@@ -39,6 +39,7 @@ def assemble(kind: str, nodes: Iterable[SeenNode], topology: SeenTopology, notes
         blocks=blocks,
         flavors=tuple(sorted(flavors.values(), key=lambda flavor: natural_pair(flavor.name))),
         notes=tuple(dict.fromkeys([*said, *block_notes])),
+        topology_labels=topology.labels,
     )
 
 

@@ -95,6 +95,7 @@ class FleetInventory:
 
     `kind` is slurm or kubernetes. `levels` names the levels above the rack, lowest first, and always begins with
     "block". `notes` are sentences about what was left out or guessed, for a person to read.
+    `topology_labels` are the node labels that tell a node's place, highest level first and the rack last; () on Slurm.
     """
 
     kind: str
@@ -104,3 +105,4 @@ class FleetInventory:
     blocks: tuple[BlockRecord, ...]
     flavors: tuple[FlavorRecord, ...]
     notes: tuple[str, ...]
+    topology_labels: tuple[str, ...] = ()

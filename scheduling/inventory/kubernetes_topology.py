@@ -5,7 +5,7 @@ parent, so a name that comes twice is written with it: `spine1/leaf3`. A node wi
 has no rack; an HGX or CPU node then has the lowest network level as its neighbourhood.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,9 +58,12 @@ def topology_of(nodes: Sequence[SeenNode], rack_label: str, block_label: str | N
     unique: dict[str, list[SeenNode]] = defaultdict(list)
     local: dict[tuple[str | None, str], list[SeenNode]] = defaultdict(list)
     nvlink: set[str] = set()
+    rack_keys: Counter[str] = Counter()
     for node in nodes:
         mine, path = labels[node.name], paths[node.name]
         key = next((key for key in (rack_label, _NVLINK_LABELS[1]) if mine.get(key)), None)
+        if key or mine.get(family.rack):
+            rack_keys[key or family.rack] += 1
         if key:
             unique[mine[key]].append(node)
             if key in _NVLINK_LABELS:
@@ -72,7 +75,9 @@ def topology_of(nodes: Sequence[SeenNode], rack_label: str, block_label: str | N
     notes: list[str] = []
     racks = [_unique_rack(name, members, paths, notes, name in nvlink) for name, members in unique.items()]
     racks += _local_racks(local, paths, set(unique))
-    return SeenTopology(tuple(racks), tuple(name for name, _ in used), tuple(notes))
+    carried = [key for _, key in used if any(each.get(key) for each in labels.values())]
+    told = (*reversed(carried), rack_keys.most_common(1)[0][0]) if rack_keys else ()
+    return SeenTopology(tuple(racks), tuple(name for name, _ in used), told, tuple(notes))
 
 
 def _family(labels: Mapping[str, Mapping[str, str]]) -> LabelFamily:

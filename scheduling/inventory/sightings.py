@@ -67,10 +67,14 @@ class SeenRack:
 
 @dataclass(frozen=True, slots=True)
 class SeenTopology:
-    """All racks of one topology with the names of its levels above the rack, lowest first."""
+    """All racks of one topology with the names of its levels above the rack, lowest first.
+
+    `labels` are the node labels that tell a node's place, highest level first and the rack last; () where none do.
+    """
 
     racks: tuple[SeenRack, ...] = ()
     levels: tuple[str, ...] = ("block",)
+    labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
 

@@ -39,7 +39,7 @@ class Command(BerthCommand):
             "--mode", choices=endpoints.MODES, help="for every object class; left out: as it was, else observe"
         )
 
-    def perform(self, **given: Any) -> int | None:
+    def perform(self, **given: Any) -> None:
         options: dict[str, str] = {}
         for key in (
             "conf",

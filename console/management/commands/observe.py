@@ -22,7 +22,7 @@ class Command(BerthCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cluster", required=True)
 
-    def perform(self, **given: Any) -> int | None:
+    def perform(self, **given: Any) -> None:
         found = ClusterEndpoint.objects.filter(cluster__name=given["cluster"]).first()
         if found is None:
             raise CommandError(f"There is no connected cluster {given['cluster']}: manage.py connect makes one.")
