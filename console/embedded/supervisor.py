@@ -96,8 +96,9 @@ class Supervisor:
         steps = (
             self._start_servers,
             self._migrate,
-            self._seed,
+            self._refuse_open_demo,
             self._start_web,
+            self._seed,  # the web answers meanwhile: the first page does not wait for the demo fleet
             self._start_celery,
             self._connect_slurm,
         )
@@ -123,16 +124,22 @@ class Supervisor:
         demo.drop_half_seeded(self.layout, self.postgres)
         bring_up_to_date(self.environment, stamp)
 
-    def _seed(self) -> None:
-        url = self.environment["DATABASE_URL"]
-        if not roles.has_people(url) and os.environ.get("BERTH_DEMO", "1") != "0":
-            say("Making the demo fleet.")
-            demo.seed(self.layout, self.environment)
-        if not is_loopback(self.bind) and roles.has_demo_people(url):
+    def _wants_demo(self) -> bool:
+        return os.environ.get("BERTH_DEMO", "1") != "0" and not roles.has_people(self.environment["DATABASE_URL"])
+
+    def _refuse_open_demo(self) -> None:
+        """Demo sign-ins are printed on a terminal: nobody on another machine may try them."""
+        has_demo = self._wants_demo() or roles.has_demo_people(self.environment["DATABASE_URL"])
+        if not is_loopback(self.bind) and has_demo:
             raise SetupError(
                 f"BERTH_BIND={self.bind} is reachable from other machines and this database has demo sign-ins: "
                 "leave BERTH_BIND out, or start with BERTH_DEMO=0 on an empty BERTH_HOME"
             )
+
+    def _seed(self) -> None:
+        if self._wants_demo():
+            say(f"{self.address} answers. Making the demo fleet, then its sign-ins stand here.")
+            demo.seed(self.layout, self.environment)
 
     def _start_web(self) -> None:
         options = ["--interface", "wsgi", "--host", self.bind, "--port", str(self.port), "--workers", "1"]
