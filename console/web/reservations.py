@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import Truncator
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations.errors import DomainError
 from allocations.models import Cluster
@@ -24,9 +24,9 @@ from console.web import phrases
 from console.web.access import page
 from console.web.asks import ask_deeds, cancel_effects, held_text, own_map, payer_line, withdraw_effects
 from console.web.layout import sign
-from console.web.push_state import needs_look, on_cluster_signs
+from console.web.push_state import next_look_seconds, on_cluster_signs
 from console.web.pushed import pushed, usage
-from console.web.request import PersonRequest
+from console.web.request import PersonRequest, version_of
 from console.web.signs import DECISIONS, EVENTS, PHASES, decision_sign, phase_of, phase_sign
 from reservations import queries, visibility
 from reservations.models import Reservation
@@ -39,7 +39,7 @@ COLUMNS = ("Reservation", "Team", "Where", "When", "Decision", "Phase", "On the 
 
 
 @page("account.use")
-@require_GET
+@require_safe
 def reservations(request: PersonRequest) -> HttpResponse:
     """Every reservation the person may see, newest first; the filters stand in the address."""
     at = timezone.now()
@@ -63,7 +63,7 @@ def reservations(request: PersonRequest) -> HttpResponse:
 
 
 @page("reservation.read")
-@require_GET
+@require_safe
 def reservation(request: PersonRequest, public_id: str) -> HttpResponse:
     """One reservation: its three signs, its facts, what was written for it, and what may be done."""
     found = queries.get_reservation(request.user, public_id)
@@ -71,7 +71,7 @@ def reservation(request: PersonRequest, public_id: str) -> HttpResponse:
 
 
 @page("reservation.read")
-@require_GET
+@require_safe
 def state(request: PersonRequest, public_id: str) -> HttpResponse:
     """The part that changes while the cluster is written to; the page asks for it again by itself."""
     found = queries.get_reservation(request.user, public_id)
@@ -106,8 +106,7 @@ def cancel(request: PersonRequest, public_id: str) -> HttpResponse:
 
 def _said(request: PersonRequest) -> dict[str, Any]:
     """Reason and version of a deed's form."""
-    version = request.POST.get("version", "")
-    return {"reason": request.POST.get("reason", "")[:2000], "version": int(version) if version.isdecimal() else None}
+    return {"reason": request.POST.get("reason", "")[:2000], "version": version_of(request)}
 
 
 def _not_done(request: PersonRequest, public_id: str, error: DomainError) -> HttpResponse:
@@ -158,7 +157,7 @@ def _state(found: Reservation, at: datetime) -> dict[str, Any]:
         "decision_sign": decision_sign(found, at, outcome.role if found.decision in OPEN else None),
         "phase_sign": phase_sign(found, at),
         "standing": standing,
-        "looks_again": needs_look(standing),
+        "next_look_seconds": next_look_seconds(standing, found, at),
         "pushed": pushed(found),
         "is_held": found.decision in OPEN and found.hold_expires_at is not None,
     }

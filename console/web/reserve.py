@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from allocations.errors import DomainError, Invalid, NotAllowed
 from console import errors
@@ -30,7 +30,7 @@ START_MAY_SLIP_MINUTES = 15  # an ask "from now on" starts some minutes later th
 
 
 @page("reservation.request")
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def reserve(request: PersonRequest) -> HttpResponse:
     """The form with its answer, filled from the query; POST asks."""
     choices, at = choices_for(request.user), timezone.now()
@@ -44,7 +44,7 @@ def reserve(request: PersonRequest) -> HttpResponse:
 
 
 @page("reservation.preview")
-@require_GET
+@require_safe
 def answer(request: PersonRequest) -> HttpResponse:
     """The answer alone, for each change of the form; writes nothing."""
     choices, at = choices_for(request.user), timezone.now()
@@ -122,10 +122,12 @@ def _refuse_another_start(request: PersonRequest, form: ReservationForm, at: dat
     late = starts_at - max(shown, at)
     if late.total_seconds() > START_MAY_SLIP_MINUTES * 60:
         zone = timezone.get_current_timezone()
+        if spec.earliest_start_minute is not None and moment_of(spec.earliest_start_minute) > shown:
+            happened = "You sent this before its answer was there"  # the page still showed the answer to another ask
+        else:
+            happened = f"The start at {phrases.moment(shown, zone)} is taken since you looked"
         raise DomainError(
-            "placement_gone",
-            f"The start at {phrases.moment(shown, zone)} is taken since you looked; nothing was asked. "
-            f"Now it would start {phrases.moment(starts_at, zone)}.",
+            "placement_gone", f"{happened}; nothing was asked. Now it would start {phrases.moment(starts_at, zone)}."
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from allocations.models import Cluster
 from console.models import ClusterEndpoint, ObservedObject
-from console.web.push_state import needs_look, on_cluster_signs
+from console.web.push_state import needs_look, next_look_seconds, on_cluster_signs
 from reservations.models import Reservation
 from reservations.services.approve import approve
 from reservations.services.cancel import cancel
@@ -121,6 +121,32 @@ def test_a_scheduler_without_a_calendar_gets_it_at_its_start(approved):
     endpoint(approved, state="verified", verified_at=LATER)
     applied(approved)
     assert sign(approved).word == "not due until Tue 5 Jan 09:00"
+
+
+def test_without_a_calendar_it_is_verified_only_by_a_look_after_its_start(approved):
+    Cluster.objects.filter(pk=approved.cluster_id).update(kind="kueue")
+    endpoint(approved, state="verified", verified_at=LATER)
+    applied(approved)
+    begun = approved.start_at + timedelta(seconds=1)
+    assert sign(approved, begun).state == "pending"
+    endpoint(approved, state="converging", sentence="sol0002 still runs work.", verified_at=LATER)
+    assert sign(approved, begun).word == "converging"
+    endpoint(approved, state="verified", verified_at=begun)
+    assert sign(approved, begun).word == "verified 09:00"
+
+
+def test_the_page_of_an_open_ask_looks_again_for_the_decision(asked):
+    assert next_look_seconds(sign(asked), asked, LATER) == 15
+
+
+def test_a_page_looks_again_at_the_start_that_it_waits_for(approved):
+    Cluster.objects.filter(pk=approved.cluster_id).update(kind="kueue")
+    endpoint(approved, state="verified", verified_at=LATER)
+    applied(approved)
+    before = approved.start_at - timedelta(seconds=20)
+    assert next_look_seconds(sign(approved, before), approved, before) == 21
+    endpoint(approved, state="verified", verified_at=approved.start_at)
+    assert next_look_seconds(sign(approved, approved.start_at), approved, approved.start_at) == 0
 
 
 def test_an_unreachable_cluster_is_said_to_be_so_with_its_last_proof(approved):
