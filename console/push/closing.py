@@ -177,16 +177,20 @@ def settled(
         applied_generation=generation
     )
     if news or steps:
-        record_event(
-            "push.verified",
-            subject=("cluster", endpoint.cluster.name),
-            actor=None,
-            at=at,
-            cluster=endpoint.cluster,
-            after={"generation": generation, "steps": len(steps), "plan": plan.public_id if plan else None},
-            sentence=f"{endpoint.cluster.name} holds generation {generation}, read back and equal.",
-        )
+        _tell_verified(endpoint, generation, plan, len(steps), at)
     return Outcome("verified" if steps else "equal", f"{endpoint.cluster.name} is in step.", steps, plan, compromises)
+
+
+def _tell_verified(endpoint: ClusterEndpoint, generation: int, plan: PushPlan | None, count: int, at: datetime) -> None:
+    record_event(
+        "push.verified",
+        subject=("cluster", endpoint.cluster.name),
+        actor=None,
+        at=at,
+        cluster=endpoint.cluster,
+        after={"generation": generation, "steps": count, "plan": plan.public_id if plan else None},
+        sentence=f"{endpoint.cluster.name} holds generation {generation}, read back and equal.",
+    )
 
 
 def _stands_back(endpoint: ClusterEndpoint, seen: Look, at: datetime, steps: tuple[Step, ...]) -> Outcome:

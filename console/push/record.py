@@ -73,19 +73,20 @@ def write_plan(
         fingerprint=mark,
         created_at=at,
     )
-    PushStep.objects.bulk_create(
-        PushStep(
-            plan=row,
-            number=number,
-            verb=step.verb,
-            object_class=step.object_class,
-            name=step.name,
-            changes=_changes(step),
-            commands=list(step.commands),
-        )
-        for number, step in enumerate(steps, start=1)
-    )
+    PushStep.objects.bulk_create(_step_row(row, number, step) for number, step in enumerate(steps, start=1))
     return row
+
+
+def _step_row(plan: PushPlan, number: int, step: Step) -> PushStep:
+    return PushStep(
+        plan=plan,
+        number=number,
+        verb=step.verb,
+        object_class=step.object_class,
+        name=step.name,
+        changes=_changes(step),
+        commands=list(step.commands),
+    )
 
 
 def _stands(earlier: PushPlan, wanted: str, generation: int) -> bool:
