@@ -9,6 +9,7 @@ from allocations.errors import Invalid, NotAllowed, WrongState
 from allocations.events import record
 from allocations.models import Cluster, User
 from allocations.permissions import can
+from allocations.services import freezing
 from console.models import ClusterEndpoint, PushPlan
 from console.push.endpoints import MODES
 from scheduling.dialects import KINDS, dialect
@@ -63,6 +64,14 @@ def set_mode(*, cluster: Cluster, object_class: str, mode: str, actor: User, at:
     )
     wake.poke(cluster.pk)
     return endpoint
+
+
+@transaction.atomic
+def unfreeze(*, cluster: Cluster, actor: User, at: datetime) -> Cluster:
+    """Write to the cluster again, beginning now with whatever waited meanwhile."""
+    freed = freezing.unfreeze(cluster=cluster, actor=actor, at=at)
+    look_again(cluster=freed, actor=actor, at=at)
+    return freed
 
 
 @transaction.atomic

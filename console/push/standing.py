@@ -116,7 +116,7 @@ def _standing(
 
 
 def _is_on_its_way(reservation: Reservation, endpoint: ClusterEndpoint, phase: states.Phase | None) -> bool:
-    """Is the last change not on the cluster yet? Without a calendar a start is a change that only a later look proves."""
+    """Is the last change not there yet? Without a calendar a start is a change that only a later look proves."""
     if reservation.wanted_generation > reservation.cluster.applied_generation:
         return True
     verified_at = endpoint.verified_at

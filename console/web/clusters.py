@@ -7,11 +7,12 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations.errors import NotFound
 from allocations.models import Cluster, User
 from allocations.permissions import can, visible_to
+from allocations.public_ids import number_of
 from allocations.services import freezing
 from console.models import ClusterEndpoint, ObservedObject, PushPlan, PushStep
 from console.push import control
@@ -49,6 +50,7 @@ PLAN_SIGNS = {
 
 
 @page("fleet.read")
+@require_safe
 def clusters(request: PersonRequest) -> HttpResponse:
     """Every cluster with how its push stands."""
     rows = []
@@ -74,6 +76,7 @@ def sign_of(cluster: Cluster, endpoint: ClusterEndpoint | None) -> tuple[str, st
 
 
 @page("cluster.read")
+@require_safe
 def cluster(request: PersonRequest, name: str) -> HttpResponse:
     """One cluster: how it stands, what differs, its last plans, and what stands there that is not ours."""
     found = cluster_of(request, name)
@@ -151,7 +154,7 @@ def freeze(request: PersonRequest, name: str) -> HttpResponse:
         freezing.freeze(cluster=found, reason=request.POST.get("reason", ""), actor=request.user, at=now)
         messages.success(request, f"{found.name} is frozen. Approvals go on; changes wait.")
     else:
-        freezing.unfreeze(cluster=found, actor=request.user, at=now)
+        control.unfreeze(cluster=found, actor=request.user, at=now)
         messages.success(request, f"{found.name} is written to again, beginning with what waited.")
     return redirect("cluster", name=found.name)
 
@@ -167,6 +170,7 @@ def push(request: PersonRequest, name: str) -> HttpResponse:
 
 
 @page("cluster.read")
+@require_safe
 def plan(request: PersonRequest, public_id: str) -> HttpResponse:
     """One plan, step by step, with what a person could paste instead."""
     found = _plan(request, public_id)
@@ -233,10 +237,8 @@ def _operated(request: PersonRequest, name: str) -> Cluster:
 
 def _plan(request: PersonRequest, public_id: str) -> PushPlan:
     """The plan, for people who run its cluster or read everything: its commands name people's reservations."""
-    number = public_id.removeprefix("P-")
-    found = None
-    if number.isdigit() and len(number) < 18:
-        found = PushPlan.objects.select_related("cluster", "approved_by").filter(pk=int(number)).first()
+    number = number_of(public_id, "P")
+    found = PushPlan.objects.select_related("cluster", "approved_by").filter(pk=number).first()
     if found is None or not (can(request.user, "cluster.operate", found.cluster) or can(request.user, "audit.read")):
         raise NotFound(f"There is no plan {public_id} that you may see.")
     return found

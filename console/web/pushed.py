@@ -6,7 +6,7 @@ from typing import Any
 
 from console.models import PushPlan, PushStep
 from console.push import desired
-from console.web.push_state import objects_of
+from console.push.standing import objects_of
 from reservations.models import Reservation
 from scheduling.dialects import DialectError, UsageText, dialect
 
