@@ -1,13 +1,15 @@
-"""What happens around each request: an id for the log, an end to idle sessions, the person's time zone."""
+"""What happens around each request: an id for the log, an end to idle sessions, no NUL, the person's time zone."""
 
 import time
 import uuid
 from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.contrib.auth import logout
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
 from allocations.events import request_id
@@ -35,19 +37,45 @@ class RequestId:
 
 
 class IdleSession:
-    """A session without a request for an hour is over."""
+    """A session without a request for an hour is over, and any session after twelve hours, however much it is used."""
 
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.user.is_authenticated:
-            now, seen = int(time.time()), request.session.get("seen")
-            if seen is not None and now - seen > settings.SESSION_IDLE_SECONDS:
+        now = int(time.time())
+        if request.user.is_authenticated and "seen" in request.session:
+            seen, began = request.session["seen"], request.session.get("began", now)
+            if now - seen > settings.SESSION_IDLE_SECONDS or now - began > settings.SESSION_COOKIE_AGE:
                 logout(request)
-            elif seen is None or now - seen > 60:
-                request.session["seen"] = now
+            elif now - seen > 60:
+                request.session["seen"] = now  # this moves the end that Django knows, so the beginning is kept too
+        response = self.get_response(request)
+        if request.user.is_authenticated and "seen" not in request.session:
+            request.session["began"] = request.session["seen"] = now
+        return response
+
+
+class KeepableText:
+    """Text that PostgreSQL has no place for (NUL) is refused before a page sees it; the API looks by itself."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """Raises BadRequest, which handler400 turns into a page."""
+        if request.path.startswith("/api/"):
+            return
+        in_path = any("\x00" in str(each) for each in kwargs.values())
+        if in_path or _holds_nul(request.GET) or _holds_nul(request.POST):
+            raise BadRequest("What was sent holds a NUL, which no text here may hold.")
+
+
+def _holds_nul(sent: QueryDict) -> bool:
+    return any("\x00" in text for name, texts in sent.lists() for text in (name, *texts))
 
 
 class PersonZone:

@@ -73,6 +73,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "console.middleware.RequestId",
     "console.middleware.IdleSession",
+    "console.middleware.KeepableText",
     "console.middleware.PersonZone",
     "axes.middleware.AxesMiddleware",
 ]
@@ -126,6 +127,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "sign_in_locked.html"
 AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "console.web.sign_in.counted_name"
 AXES_VERBOSE = False
 
 SESSION_COOKIE_AGE = 12 * 3600
@@ -133,6 +135,7 @@ SESSION_IDLE_SECONDS = 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = False
+CSRF_FAILURE_VIEW = "console.web.help.not_from_here"
 CSRF_COOKIE_SAMESITE = "Lax"
 if IS_HTTPS:
     SESSION_COOKIE_NAME = "__Host-berth-session"

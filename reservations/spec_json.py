@@ -189,12 +189,12 @@ def _minute(value: Any, zone: str | None) -> int:
             raise _Wrong("invalid", "This is a moment like 2026-12-01T08:00:00Z.") from None
     if not isinstance(moment, datetime):
         raise _Wrong("invalid", "This is a moment like 2026-12-01T08:00:00Z.")
+    if not 1970 <= moment.year <= 9000:  # first of all: at the edge of the calendar zones overflow
+        raise _Wrong("invalid", "This moment is not in a year that can be planned.")
     if moment.utcoffset() is None:
         if zone is None:
             raise _Wrong("offset_needed", "A moment needs its offset, like 2026-12-01T08:00:00Z.")
         moment = _in_zone(moment, zone)
-    if not 1970 <= moment.year <= 9000:
-        raise _Wrong("invalid", "This moment is not in a year that can be planned.")
     moment = moment.astimezone(UTC)
     if moment.second or moment.microsecond:
         raise _Wrong("not_on_minute", "Reservations lie on whole minutes.")

@@ -5,6 +5,7 @@ from django.db.models import Q, QuerySet
 from allocations.errors import NotFound
 from allocations.models import User
 from allocations.permissions import Rights, below, rights
+from allocations.public_ids import number_of
 from reservations.models import Reservation
 
 EVERY = ~Q(pk__in=())  # not Q(): an empty condition vanishes when it is joined by "or"
@@ -25,10 +26,7 @@ def visible_reservations(user: User) -> QuerySet[Reservation]:
 
 def get_reservation(user: User, public_id: str) -> Reservation:
     """The reservation R-n. Raises NotFound when there is none or the person may not see it."""
-    kind, _, number = public_id.partition("-")
-    if kind != "R" or not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise NotFound()
-    found = visible_reservations(user).filter(pk=int(number)).first()
+    found = visible_reservations(user).filter(pk=number_of(public_id, "R")).first()
     if found is None:
         raise NotFound()
     return found

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from django.db import transaction
+
 from allocations.events import record
 from allocations.models import User
 
@@ -23,6 +25,7 @@ def note_failed_sign_in(*, email: str, at: datetime) -> None:
     record("person.sign_in_failed", subject=("user", subject), actor=None, at=at)
 
 
+@transaction.atomic
 def change_password(*, user: User, password: str, at: datetime) -> None:
     """Set a new password. Every other session of the person ends, because the session key hashes the password."""
     user.set_password(password)

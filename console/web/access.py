@@ -48,9 +48,10 @@ def page(verb: str) -> Callable[[View], View]:
                 if verb not in SUBJECT_VERBS and not can(request.user, verb):
                     return refused(request, DomainError("not_allowed", _needs(verb)))
             try:
-                return view(request, *args, **kwargs)
+                response = view(request, *args, **kwargs)
             except DomainError as error:
                 return refused(request, error)
+            return _with_a_sentence(request, response) if response.status_code == 405 else response
 
         checked.verb = verb  # type: ignore[attr-defined]  # the house test reads it from every URL
         return checked
@@ -107,6 +108,14 @@ _ROLE = {
 def _needs(verb: str, subject: Any = None) -> str:
     where = f" on {subject.name}" if isinstance(subject, Cluster) else ""
     return f"This needs the {_ROLE.get(verb, verb)} role{where}."
+
+
+def _with_a_sentence(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """What Django's method decorators answer has no words: the same, said on a page."""
+    allowed = response["Allow"]
+    said = refused(request, DomainError("method_not_allowed", f"{request.method} is not for this address: {allowed}."))
+    said["Allow"] = allowed
+    return said
 
 
 def refused(request: HttpRequest, error: DomainError) -> HttpResponse:

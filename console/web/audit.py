@@ -3,6 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from allocations.models import Event
 from console.web import phrases
@@ -14,6 +15,7 @@ COLUMNS = [{"label": "When"}, {"label": "What"}, {"label": "Subject"}, {"label":
 
 
 @page("audit.read")
+@require_safe
 def audit(request: PersonRequest) -> HttpResponse:
     """Events by verb, subject and person; older ones by the id in the URL."""
     events = Event.objects.select_related("actor").order_by("-id")
@@ -22,7 +24,7 @@ def audit(request: PersonRequest) -> HttpResponse:
         events = events.filter(verb__startswith=verb)
     if subject:
         events = events.filter(subject_id__iexact=subject)
-    if before.isdigit() and len(before) < 18:
+    if before.isascii() and before.isdigit() and len(before) < 18:
         events = events.filter(pk__lt=int(before))
     page_of = list(events[: ROWS + 1])
     zone = timezone.get_current_timezone()

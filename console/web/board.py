@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from allocations.errors import NotFound
 from allocations.models import Cluster
@@ -24,6 +25,7 @@ FOLD_ABOVE_RACKS = 60
 
 
 @page("fleet.read")
+@require_safe
 def board(request: PersonRequest) -> HttpResponse:
     """The board of one cluster over a day, two weeks, a month or a quarter; its state is in the URL."""
     clusters = list(visible_to(request.user, Cluster).order_by("name"))

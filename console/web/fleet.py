@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from allocations import queries as ledger
 from allocations.errors import NotFound
@@ -29,6 +30,7 @@ def cluster_of(request: PersonRequest, name: str) -> Cluster:
 
 
 @page("fleet.read")
+@require_safe
 def fleet(request: PersonRequest) -> HttpResponse:
     """Every cluster in numbers."""
     counted = ledger.fleet(request.user)
@@ -61,6 +63,7 @@ def fleet(request: PersonRequest) -> HttpResponse:
 
 
 @page("fleet.read")
+@require_safe
 def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     """One cluster: flavors in numbers, the rack map now, and every rack as a row."""
     found = cluster_of(request, cluster)
@@ -110,6 +113,7 @@ def _linked(cluster: Cluster, block: BlockDrawing) -> BlockDrawing:
 
 
 @page("fleet.read")
+@require_safe
 def rack(request: PersonRequest, cluster: str, rack: str) -> HttpResponse:
     """One rack: every node with its health, its holder and its next holder."""
     found = cluster_of(request, cluster)

@@ -1,18 +1,21 @@
 """The two health addresses: is the process there, and is everything it needs."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
 
 from console import health
 from console.web.access import OPEN, page
 
 
 @page(OPEN)
+@require_safe
 def live(request: HttpRequest) -> HttpResponse:
     """Process only."""
     return JsonResponse({"status": "ok"})
 
 
 @page(OPEN)
+@require_safe
 def ready(request: HttpRequest) -> HttpResponse:
     """Database, broker, worker, beat; 503 only without a database."""
     status, body = health.ready()

@@ -1,9 +1,11 @@
 """How does it work, what does an error mean, where is a thing? Help, find, and the pages for what is not there."""
 
+from django.core.exceptions import BadRequest, RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from allocations.errors import DomainError, NotFound
 from allocations.models import Cluster, Node, Rack, Team
@@ -29,12 +31,14 @@ MEANING = {
 
 
 @page(OPEN)
+@require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
     """The words, the signs and the keys."""
     return render(request, "help.html", {"codes": sorted(errors.STATUS.items(), key=lambda pair: (pair[1], pair[0]))})
 
 
 @page(OPEN)
+@require_safe
 def error(request: HttpRequest, code: str) -> HttpResponse:
     """What one error code means."""
     if code not in errors.STATUS:
@@ -49,6 +53,7 @@ def error(request: HttpRequest, code: str) -> HttpResponse:
 
 
 @page("account.use")
+@require_safe
 def find(request: PersonRequest) -> HttpResponse:
     """One word leads to a reservation, team, cluster, rack or node."""
     word = request.GET.get("q", "").strip()[:200]
@@ -97,6 +102,25 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if request.path.startswith("/api/"):
         return errors.problem_response(request, "not_found", "There is nothing here that you may see.")
     return refused(request, NotFound())
+
+
+def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What a request answers that Django or our middleware refuses to read."""
+    if isinstance(exception, RequestDataTooBig):
+        code, sentence = "too_large", "What was sent is larger than this page takes."
+    elif isinstance(exception, BadRequest):
+        code, sentence = "malformed", str(exception)
+    else:
+        code, sentence = "malformed", "What was sent cannot be read, or was sent to another name than Berth's own."
+    if request.path.startswith("/api/"):
+        return errors.problem_response(request, code, sentence)
+    return refused(request, DomainError(code, sentence))
+
+
+def not_from_here(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """What a form answers that carries no token of a page of ours, or an old one."""
+    sentence = "No page of Berth sent this, or the page is too old. Open the page again and send it from there."
+    return refused(request, DomainError("not_allowed", sentence))
 
 
 def broken(request: HttpRequest) -> HttpResponse:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from allocations.models import Allocation, Cluster, Team, User
 from allocations.permissions import can, rights
@@ -45,7 +45,7 @@ _ENDPOINT_SIGNS = {
 
 
 @page("account.use")
-@require_GET
+@require_safe
 def home(request: PersonRequest) -> HttpResponse:
     """The first page of whoever is signed in."""
     user, at = request.user, timezone.now()

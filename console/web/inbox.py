@@ -8,15 +8,15 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
-from allocations.errors import DomainError
+from allocations.errors import DomainError, Invalid
 from allocations.models import Event, User
 from console import errors
 from console.web import phrases
 from console.web.access import page
 from console.web.asks import ask_deeds, gpu_hours_of
-from console.web.request import PersonRequest
+from console.web.request import PersonRequest, version_of
 from reservations import queries
 from reservations.budget import left_of
 from reservations.models import Reservation
@@ -25,7 +25,7 @@ from reservations.services import reject as rejecting
 
 
 @page("inbox.read")
-@require_GET
+@require_safe
 def inbox(request: PersonRequest) -> HttpResponse:
     """Asks that wait for this person, the one whose hold runs out first on top."""
     return render(request, "inbox.html", _context(request.user, timezone.now()))
@@ -36,9 +36,8 @@ def inbox(request: PersonRequest) -> HttpResponse:
 def decide(request: PersonRequest, public_id: str) -> HttpResponse:
     """Approve or reject one ask; what stands against it is said in the inbox, with the reason that was typed."""
     found, at = queries.get_reservation(request.user, public_id), timezone.now()
-    reason, version = request.POST.get("reason", "")[:2000], request.POST.get("version", "")
-    seen = int(version) if version.isdecimal() else None
-    is_yes = request.POST.get("verdict") == "approve"
+    reason, seen = request.POST.get("reason", "")[:2000], version_of(request)
+    is_yes = _is_yes(request.POST.get("verdict", ""))
     deed = approving.approve if is_yes else rejecting.reject
     try:
         done = deed(reservation=found, actor=request.user, at=at, reason=reason, version=seen)
@@ -51,6 +50,13 @@ def decide(request: PersonRequest, public_id: str) -> HttpResponse:
         return render(request, "inbox.html", context, status=status)
     messages.success(request, _told(done, is_yes))
     return redirect("inbox")
+
+
+def _is_yes(verdict: str) -> bool:
+    """What the button says. Raises Invalid for anything but approve and reject: neither is the default."""
+    if verdict not in ("approve", "reject"):
+        raise Invalid("The verdict is approve or reject.")
+    return verdict == "approve"
 
 
 def _told(done: Reservation, is_yes: bool) -> str:

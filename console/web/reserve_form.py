@@ -188,7 +188,12 @@ def _local(text: str, zone: tzinfo) -> str:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return text
-    return text if moment.tzinfo is None else moment.astimezone(zone).strftime(_LOCAL)
+    if moment.tzinfo is None:
+        return text
+    try:
+        return moment.astimezone(zone).strftime(_LOCAL)
+    except OverflowError:  # at the edge of the calendar; the validator says what is wrong with it
+        return text
 
 
 def _first_team(choices: Choices, user: User) -> str:

@@ -1,5 +1,7 @@
 """Signing in and out, and the one-time links that make a person."""
 
+from collections.abc import Mapping
+
 from django import forms
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
@@ -9,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from allocations.errors import Invalid
 from allocations.services import invitations, sessions
 from console.web.access import OPEN, page
 from console.web.request import PersonRequest
@@ -18,7 +21,7 @@ class SignInForm(AuthenticationForm):
     """E-mail and password; pasting is welcome."""
 
     username = forms.EmailField(
-        label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
+        label="E-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
     )
     error_messages = {  # Django's own shape
         "invalid_login": "That e-mail and password do not belong together.",
@@ -26,10 +29,21 @@ class SignInForm(AuthenticationForm):
     }
 
 
+def counted_name(request: HttpRequest | None, credentials: Mapping[str, str] | None = None) -> str:
+    """Under which name a try to sign in is counted: one for all ways to write an address that find the same person."""
+    given = credentials.get("username", "") if credentials else request.POST.get("username", "") if request else ""
+    return given.strip().casefold()[:254]
+
+
 class _SignIn(LoginView):
     template_name = "sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def get_success_url(self) -> str:
+        """Where to go from here; never to this page again."""
+        wanted: str = super().get_success_url()
+        return self.get_default_redirect_url() if wanted.partition("?")[0] == self.request.path else wanted
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         sessions.note_sign_in(user=form.get_user(), at=timezone.now())
@@ -41,6 +55,7 @@ class _SignIn(LoginView):
 
 
 @page(OPEN)
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     """The sign-in page; a wrong pair keeps the e-mail that was typed."""
     return _SignIn.as_view()(request)  # type: ignore[return-value]
@@ -67,22 +82,28 @@ class NewPersonForm(forms.Form):
 
 
 @page(OPEN)
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """A one-time link: choose a name and a password, then be signed in."""
     invitation = invitations.open_invitation(token=token, at=timezone.now())
     form = NewPersonForm(request.POST or None)
+    status = 200
     if request.method == "POST" and form.is_valid():
-        person = invitations.accept_invitation(
-            token=token, name=form.cleaned_data["name"], password=form.cleaned_data["password"], at=timezone.now()
-        )
-        login(request, person, backend="django.contrib.auth.backends.ModelBackend")
-        return redirect("home")
-    return render(request, "join.html", {"form": form, "invitation": invitation})
+        given = {key: form.cleaned_data[key] for key in ("name", "password")}
+        try:
+            person = invitations.accept_invitation(token=token, **given, at=timezone.now())
+        except Invalid as wrong:
+            key = wrong.faults[0].pointer.strip("/") if wrong.faults else ""
+            form.add_error(key if key in form.fields else None, wrong.sentence)
+            status = 400
+        else:
+            login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+            return redirect("home")
+    return render(request, "join.html", {"form": form, "invitation": invitation}, status=status)
 
 
 @page("account.use")
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def account(request: PersonRequest) -> HttpResponse:
     """My zone, my password, my sessions. A new password ends every other session."""
     form = PasswordChangeForm(request.user, request.POST or None)

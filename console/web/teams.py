@@ -4,11 +4,13 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from allocations import queries as ledger
 from allocations.errors import NotFound
 from allocations.models import Allocation, Team
 from allocations.permissions import can, visible_to
+from allocations.public_ids import number_of
 from console.web import phrases
 from console.web.access import page
 from console.web.request import PersonRequest
@@ -25,6 +27,7 @@ COLUMNS = [
 
 
 @page("account.use")
+@require_safe
 def teams(request: PersonRequest) -> HttpResponse:
     """Every team this person may look into, as a tree by path."""
     found = list(visible_to(request.user, Team).order_by("path"))
@@ -53,12 +56,10 @@ def teams(request: PersonRequest) -> HttpResponse:
 
 
 @page("team.read")
+@require_safe
 def team(request: PersonRequest, public_id: str) -> HttpResponse:
     """One team."""
-    number = public_id.removeprefix("T-")
-    found = None
-    if number.isdigit() and len(number) < 18:
-        found = visible_to(request.user, Team).filter(pk=int(number)).first()
+    found = visible_to(request.user, Team).filter(pk=number_of(public_id, "T")).first()
     if found is None:
         raise NotFound(f"There is no team {public_id} that you may see.")
     now = timezone.now()

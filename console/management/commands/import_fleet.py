@@ -60,9 +60,11 @@ def read_files(paths: list[str]) -> dict[str, str]:
     files = {}
     for path in dict.fromkeys(paths):
         try:
-            if (size := Path(path).stat().st_size) > MAX_BYTES:
-                raise CommandError(f"{path}:1: the file has {size} bytes, at most {MAX_BYTES} are read")
-            files[path] = Path(path).read_bytes().decode("utf-8", errors="replace")
+            with Path(path).open("rb") as file:  # bounded as it is read: a device or a pipe has no size to ask for
+                content = file.read(MAX_BYTES + 1)
+            if len(content) > MAX_BYTES:
+                raise CommandError(f"{path}:1: the file has more than {MAX_BYTES} bytes, at most so many are read")
+            files[path] = content.decode("utf-8", errors="replace")
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}") from error
     return files
