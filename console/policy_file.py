@@ -68,6 +68,8 @@ SECTIONS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
         "cool_down_minutes": (int,),
     },
 }
+_MOST = 2**31 - 1
+_LARGE = {"gpu_hours"}  # with bounds of its own
 # Numbers that may be without limit; "unlimited" is the only word they take.
 _WORDS = {key for keys in SECTIONS.values() for key, types in keys.items() if str in types and int in types}
 
@@ -119,9 +121,20 @@ def _check_row(file: str, path: str, row: LinedMap, keys: Mapping[str, tuple[typ
             raise InventoryError(file, line_of(row, key), f"{path}/{key}: unknown key; known are {', '.join(known)}")
         if not _fits(key, value, known[key]):
             raise InventoryError(file, line_of(row, key), f"{path}/{key}: {_expected(key, known[key])} is expected")
+        if key not in _LARGE and _is_too_large(value):
+            raise InventoryError(file, line_of(row, key), f"{path}/{key}: a number is at most {_MOST:,}")
     for key in keys:
         if key.endswith("*") and key.rstrip("*") not in row:
             raise InventoryError(file, line_of(row), f"{path}: {key.rstrip('*')} is missing")
+
+
+def _is_too_large(value: Any) -> bool:
+    """Does the value hold a number, however deep, that no column keeps?"""
+    if isinstance(value, Mapping):
+        return any(map(_is_too_large, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_too_large, value))
+    return isinstance(value, Number) and abs(value) > _MOST
 
 
 def _fits(key: str, value: Any, types: tuple[type, ...]) -> bool:

@@ -152,6 +152,8 @@ def set_policy(
     Raises Invalid for an unknown match key, role or a quorum below 1, NotAllowed for anybody but an admin.
     """
     require(actor, "policy.set")
+    if not all(isinstance(step, Mapping) for step in steps):
+        raise Invalid("A step has a role and a quorum.", Fault("/steps", "invalid", "A role and a quorum."))
     wanted = {
         "position": position,
         "matches": dict(matches or {}),

@@ -124,6 +124,8 @@ def set_tier(
         raise Invalid(
             f"A tier's mode is one of {', '.join(Tier.Mode.values)}.", Fault("/mode", "invalid", "Unknown mode.")
         )
+    if not all(isinstance(each, str) for each in preempts):
+        raise Invalid("A tier preempts tiers by their names.", Fault("/preempts", "invalid", "Names of tiers."))
     if name in preempts:
         raise Invalid("A tier cannot preempt itself.", Fault("/preempts", "invalid", name))
     wanted: dict[str, Any] = {

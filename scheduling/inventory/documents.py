@@ -23,6 +23,7 @@ _YAML_BREAK = re.compile(r"[\x85\u2028\u2029]")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z")
 _PLAIN: Mapping[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "True": True,
                              "TRUE": True, "false": False, "False": False, "FALSE": False}  # fmt: skip
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")  # no database keeps these
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _STR_TAGS = (None, "!", "tag:yaml.org,2002:str")
 
@@ -109,6 +110,8 @@ class _Builder:
         if event.tag not in _STR_TAGS:
             raise InventoryError(self.file, line, f"the YAML tag {event.tag[:60]!r} is not taken")
         text = event.value
+        if _UNKEPT.search(text):
+            raise InventoryError(self.file, line, "a text here holds no NUL and no half of a surrogate pair")
         if event.style or event.tag:
             return text
         if text in _PLAIN:
