@@ -124,7 +124,7 @@ class ReservationForm(forms.Form):
         mapping = {name: typed[name] for name in ("flavor", *COUNTS, *SWITCHES, *MOMENTS, *RACK_LISTS)}
         mapping["duration_minutes"] = typed["duration"]
         try:
-            return spec_from(mapping, zone=timezone.get_current_timezone_name(), at=at)
+            return spec_from(mapping, zone=str(timezone.get_current_timezone()), at=at)
         except Invalid as wrong:
             self.take(wrong.faults)
             return None

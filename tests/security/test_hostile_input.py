@@ -191,7 +191,7 @@ def test_no_form_makes_a_deed_break_off(world: World, everybody: Client) -> None
     before = Event.objects.count()
     for path, names in forms.items():
         for name in names:
-            for word in WORDS:
+            for word in WORDS if name != "version" else WORDS[1:]:  # without a version the present one is meant
                 given = {"verdict": "approve", "version": "77", "mode": "enforce", "object_class": "*"}
                 response = everybody.post(path, {**given, name: word})
                 spoken(response, f"POST {path} {name}={word[:40]!r}")
