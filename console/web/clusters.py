@@ -10,9 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from allocations.errors import NotFound
-from allocations.models import Cluster, User
+from allocations.models import Cluster, Event, User
 from allocations.permissions import can, visible_to
 from allocations.public_ids import number_of
+from allocations.queries import events_of
 from allocations.services import freezing
 from console.models import ClusterEndpoint, ObservedObject, PushPlan, PushStep
 from console.push import control
@@ -46,6 +47,13 @@ PLAN_SIGNS = {
     "discarded": ("ring", "discarded"),
     "planned": ("ring", "planned"),
     "skipped": ("ring", "skipped"),
+}
+EVENT_SHAPES = {
+    "push.drift_found": "triangle",
+    "push.failed": "cross",
+    "push.verified": "tick",
+    "push.waiting": "triangle",
+    "cluster.frozen": "triangle",
 }
 
 
@@ -101,7 +109,20 @@ def cluster(request: PersonRequest, name: str) -> HttpResponse:
         "who": _operators(found) if not operates else [],
         "sentence": _sentence(found, endpoint),
     }
+    if operates or context["reads_plans"]:
+        context["events"] = [_event(each) for each in events_of("cluster", found.name)[:20]]
     return render(request, "cluster.html", context)
+
+
+def _event(event: Event) -> dict[str, Any]:
+    """One line of the cluster's history; what has no sentence of its own is named by its verb."""
+    words = event.verb.rpartition(".")[2].replace("_", " ").capitalize()
+    return {
+        "at": event.at,
+        "shape": EVENT_SHAPES.get(event.verb, "ring"),
+        "sentence": event.sentence or f"{words}.",
+        "actor": event.actor.name if event.actor else "",
+    }
 
 
 def _sentence(cluster: Cluster, endpoint: ClusterEndpoint | None) -> str:
