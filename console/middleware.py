@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
-from django.contrib.auth import logout
+from django.contrib.auth import SESSION_KEY, logout
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
@@ -51,8 +51,9 @@ class IdleSession:
             elif now - seen > 60:
                 request.session["seen"] = now  # this moves the end that Django knows, so the beginning is kept too
         response = self.get_response(request)
-        if request.user.is_authenticated and "seen" not in request.session:
+        if SESSION_KEY in request.session and "seen" not in request.session:  # request.user is a token's owner in the API
             request.session["began"] = request.session["seen"] = now
+            request.session["browser"] = request.headers.get("User-Agent", "")[:200]
         return response
 
 
