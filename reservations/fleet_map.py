@@ -13,7 +13,7 @@ from allocations.models import Cluster, Node, User
 from reservations.disclosure import Disclosed, disclose
 from reservations.models import Hold, Reservation
 from reservations.moments import moment_of
-from reservations.snapshot import NO_NODE, REPAIR, snapshot
+from reservations.snapshot import NO_NODE, snapshot
 from scheduling.answers import Placement
 from scheduling.snapshot import FOREVER, FleetSnapshot
 from scheduling.topology import WORD_BITS, Masks, NodeMasks, RackShape
@@ -137,8 +137,8 @@ def _layers(
     for row, busy in zip(rows, subjects, strict=True):
         plane = topology.plane(busy.nodes if isinstance(busy.nodes, NodeMasks) else topology.masks(busy.nodes))
         until_at = None if int(view.end[row]) >= FOREVER else moment_of(int(view.end[row]))
-        if busy.kind == "outage":
-            above.append(_Layer("bad" if busy.id == REPAIR else "outage", plane, until_at))
+        if busy.kind in ("outage", "repair"):
+            above.append(_Layer("outage" if busy.kind == "outage" else "bad", plane, until_at))
         elif busy.kind == "reservation":
             who = shown.get(busy.id)
             state: CellState = "held"

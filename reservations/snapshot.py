@@ -24,7 +24,6 @@ from scheduling.topology import FlavorShape, NodeMasks, RackShape, Topology
 
 QUERIES = 10
 _KEPT = 8
-REPAIR = "repair"  # the cause that a node with a known date of return names
 NO_NODE = "?"  # begins the name of a position without a node
 _snapshots: dict[tuple[int, int, int], FleetSnapshot] = {}
 _names: dict[tuple[int, str], dict[int, list[str]]] = {}
@@ -72,7 +71,7 @@ def _read(cluster: Cluster, at: datetime) -> FleetSnapshot:
     topology, rack_index, unhealthy, returns = _topology(cluster, at)
     busy = [*_holds(cluster, at, rack_index), *_outages(cluster, at), *_jobs(cluster)]
     for minute, names in returns.items():
-        busy.append(Busy("outage", REPAIR, names, now, minute))
+        busy += [Busy("repair", name, (name,), now, minute) for name in names]
     contract = None if cluster.contract_ends_at is None else minute_from(cluster.contract_ends_at)
     return FleetSnapshot.build(cluster.name, now, topology, unhealthy, busy, contract)
 

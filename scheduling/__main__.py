@@ -6,6 +6,7 @@ Exit 0 for any answer, a refusal too; 2 for bad input, with one sentence and the
 With --lines each input line is a question of its own, answered in order; a bad line answers {"error": …}.
 """
 
+import io
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ def answer(verb: str, text: str) -> Any:
         document = json.loads(text)
     except ValueError as error:
         raise InputError("$", f"is not JSON: {error}") from error
+    except RecursionError as error:
+        raise InputError("$", "is nested too deeply") from error
     question = read_question(document)
     try:
         return answer_json(VERBS[verb](question.snapshot, question.spec, others=question.others))
@@ -71,4 +74,6 @@ def main(arguments: Sequence[str], inlet: TextIO, out: TextIO, complaints: TextI
 
 
 if __name__ == "__main__":
+    if isinstance(sys.stdin, io.TextIOWrapper):  # a byte that is no UTF-8 is bad input in its line, not the end
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     sys.exit(main(sys.argv[1:], sys.stdin, sys.stdout, sys.stderr))

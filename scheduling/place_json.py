@@ -17,6 +17,7 @@ from scheduling.spec import ReservationSpec, SpecError
 from scheduling.topology import FlavorShape, RackShape, Topology, TopologyError
 
 Json = Any
+RACK_KEYS = ("name", "flavor", "nodes", "nvlink", "from_at", "until_at")  # no level can have such a name
 MOST = 1_000_000_000  # no count or length is larger; keeps every sum inside 64 bits
 
 
@@ -42,7 +43,7 @@ class Keys:
 
     def __init__(self, value: Json, path: str) -> None:
         if not isinstance(value, dict):
-            raise InputError(path, "must be an object")
+            raise InputError(path or "$", "must be an object")
         self.value, self.path, self.read = value, path, set[str]()
 
     def at(self, key: str) -> str:
@@ -200,12 +201,25 @@ def _snapshot(keys: Keys, now: int) -> FleetSnapshot:
     fleet = Keys(keys.need("fleet"), keys.at("fleet"))
     cluster = fleet.text("cluster")
     topology = _topology(fleet)
-    unhealthy = (*fleet.names("unhealthy"), *fleet.names("drained"))
+    returns = dict(_returns(fleet, now))
+    unhealthy = [name for name in (*fleet.names("unhealthy"), *fleet.names("drained")) if name not in returns]
     contract_ends = fleet.moment("contract_ends_at")
     fleet.end()
-    busy = [*_holds(keys), *_outages(keys), *_jobs(keys, now)]
+    repairs = [Busy("repair", node, (node,), now, minute) for node, minute in returns.items()]
+    busy = [*_holds(keys, topology), *_outages(keys), *_jobs(keys, now), *repairs]
     ends = None if contract_ends is None else minute_before(contract_ends)
     return FleetSnapshot.build(cluster, now, topology, unhealthy, busy, ends)
+
+
+def _returns(fleet: Keys, now: int) -> Iterator[tuple[str, int]]:
+    """Nodes that are out until a minute after now. One that should be back by now is as healthy as it is told to be."""
+    for keys in fleet.items("returns"):
+        keys.need("nodes"), keys.need("at")
+        at, names = keys.moment("at"), keys.names("nodes")
+        keys.end()
+        assert at is not None
+        if minute_after(at) > now:
+            yield from ((name, minute_after(at)) for name in names)
 
 
 def _topology(fleet: Keys) -> Topology:
@@ -213,6 +227,10 @@ def _topology(fleet: Keys) -> Topology:
     levels = fleet.take("levels", ["block"])
     if not isinstance(levels, list) or not all(isinstance(level, str) and level for level in levels):
         raise InputError(fleet.at("levels"), "must be a list of names")
+    for number, level in enumerate(levels):
+        if level in RACK_KEYS or level in levels[:number]:
+            why = "is given twice" if level in levels[:number] else "is another key of a rack"
+            raise InputError(f"{fleet.at('levels')}[{number}]", f"{level} {why}")
     flavors: list[FlavorShape] = []
     for keys in fleet.items("flavors", required=True):
         flavor = FlavorShape(
@@ -252,10 +270,13 @@ def _rack(keys: Keys, levels: list[str]) -> RackShape:
     return rack
 
 
-def _holds(keys: Keys) -> Iterator[Busy]:
+def _holds(keys: Keys, topology: Topology) -> Iterator[Busy]:
     for hold in keys.items("holds"):
         start, end = hold.period("start_at", "end_at")
-        request = hold.take("request")
+        asked = hold.take("request")
+        request = None if asked is None else read_spec(Keys(asked, hold.at("request")))
+        if request is not None and topology.flavor(request.flavor) is None:
+            raise InputError(f"{hold.at('request')}.flavor", f"there is no flavor {request.flavor}")
         yield Busy(
             "reservation",
             hold.text("reservation"),
@@ -263,7 +284,7 @@ def _holds(keys: Keys) -> Iterator[Busy]:
             start,
             end,
             provisional=hold.flag("provisional"),
-            request=None if request is None else read_spec(Keys(request, hold.at("request"))),
+            request=request,
         )
         hold.end()
 

@@ -110,6 +110,7 @@ def _code(ask: Ask, kind: str) -> tuple[ReasonCode, CauseKind | None]:
         "reservation": ("rack_held" if ask.per_rack else "node_held", "reservation"),
         "outage": ("outage", "outage"),
         "job": ("running_job", "job"),
+        "repair": ("unhealthy", "node"),
         "delivery": ("not_yet_delivered", "rack"),
         "retirement": ("contract_ends", "rack"),
         "contract": ("contract_ends", None),
@@ -227,7 +228,7 @@ def _why(ask: Ask, code: ReasonCode, mine: Sequence[Obstacle], until: int | None
     if code == "outage":
         return f"outage{'s' * several} {names} {end}"
     if code == "unhealthy":
-        return f"unhealthy or drained: {names}"
+        return f"unhealthy or drained: {names}" + ("" if until is None else f" {end}")
     if code == "nvlink_unhealthy":
         return f"the NVLink of {names} is not fully healthy"
     if code == "not_yet_delivered":

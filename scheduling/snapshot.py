@@ -16,17 +16,18 @@ from scheduling.topology import Indexes, Masks, NodeMasks, Topology
 
 FOREVER = 1 << 40  # later than any minute, and small enough that adding a duration stays an int64
 
-BusyKind = Literal["reservation", "outage", "job"]
-KINDS: tuple[BusyKind, ...] = ("reservation", "outage", "job")
-RESERVATION, OUTAGE, JOB = range(3)
+BusyKind = Literal["reservation", "outage", "job", "repair"]
+KINDS: tuple[BusyKind, ...] = ("reservation", "outage", "job", "repair")
+RESERVATION, OUTAGE, JOB, REPAIR = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
     """Nodes that are taken during [start_minute, end_minute); no end blocks for ever.
 
-    `nodes` are masks or names. `request` (reservations only) says that it may be moved within that spec.
-    A job whose end has passed still runs: it blocks until now + 1.
+    `nodes` are masks or names. A repair is one bad node until it comes back; its id is the node's name. `request`
+    (reservations only) says that it may be moved within that spec. A job whose end has passed still runs: it blocks
+    until now + 1.
     """
 
     kind: BusyKind

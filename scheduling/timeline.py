@@ -20,7 +20,7 @@ FIRST_ROWS = 32  # most asks fit soon: look at few starts first, then at ever mo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Where an entry comes from: kind reservation, outage, job, delivery, retirement or contract, and its id."""
+    """Where an entry is from: kind reservation, outage, job, repair, delivery, retirement or contract, and its id."""
 
     kind: str
     id: str

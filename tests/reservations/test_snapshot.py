@@ -99,6 +99,10 @@ def test_a_bad_node_with_a_date_is_placed_from_that_date_on(world: World) -> Non
     answer = placed(world)
     assert isinstance(answer, Placement)
     assert answer.start_minute == NOW_MINUTE + 1440
+    early = placed(world, latest_end_minute=NOW_MINUTE + 3 * 1440)
+    assert isinstance(early, Refusal)
+    (reason,) = early.reasons
+    assert (reason.code, [cause.id for cause in reason.by]) == ("unhealthy", ["sol0020"])
 
 
 def test_outages_jobs_and_the_contract_are_in_the_way(world: World) -> None:

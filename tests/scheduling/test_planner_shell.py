@@ -83,6 +83,9 @@ BAD = [
     ({"now": "yesterday"}, "now", None),
     ({"now": 5}, "now", None),
     ({"now": None}, "now", "is required"),
+    ({"fleet.levels": ["block", "block"]}, "fleet.levels[1]", "block is given twice"),
+    ({"fleet.levels": ["block", "nodes"]}, "fleet.levels[1]", "nodes is another key of a rack"),
+    ({"fleet.returns": [{"nodes": "n1"}]}, "fleet.returns[0].at", "is required"),
     ({"holds": {}}, "holds", "must be a list"),
     ({"holds": [7]}, "holds[0]", "must be an object"),
     ({"others": [{"fleet": {"cluster": "sol", "flavors": [], "racks": []}}]}, "others[0].fleet.cluster", None),
@@ -118,8 +121,43 @@ def test_a_period_that_ends_before_it_starts_is_refused() -> None:
     assert (code, json.loads(out)["error"]["path"]) == (BAD_INPUT, "holds[0].end_at")
 
 
-def test_what_is_not_json_is_refused() -> None:
-    assert run(["place"], "{")[0] == BAD_INPUT
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "[1]"], ids=["cut off", "nested", "a list"])
+def test_what_is_not_a_json_object_is_refused(text: str) -> None:
+    code, out, _ = run(["place"], text)
+    assert (code, json.loads(out)["error"]["path"]) == (BAD_INPUT, "$")
+
+
+def test_a_line_of_other_bytes_stops_nobody() -> None:
+    good = json.dumps(question()).encode()
+    command = [sys.executable, "-X", "utf8", "-m", "scheduling", "place", "--lines"]
+    done = subprocess.run(command, input=b"\xff\n" + b"[" * 100_000 + b"\n" + good, capture_output=True, timeout=60)
+    answers = [next(iter(json.loads(line))) for line in done.stdout.splitlines()]
+    assert (done.returncode, answers) == (ANSWERED, ["error", "error", "placement"])
+
+
+def test_a_hold_may_move_only_within_a_request_that_makes_sense_here() -> None:
+    request = {"flavor": "g", "racks": 1, "duration_minutes": 60}
+    period = {"start_at": "2027-01-01T00:00:00Z", "end_at": "2027-01-02T00:00:00Z"}
+    hold = {"reservation": "R-1", "nodes": "n1", **period, "request": request}
+    code, out, _ = run(["place"], json.dumps({**question(), "holds": [hold]}))
+    assert (code, json.loads(out)["error"]["path"]) == (BAD_INPUT, "holds[0].request.flavor")
+
+
+def test_a_bad_node_that_returns_is_placed_from_then_on_and_named_until_then() -> None:
+    document = changed({"fleet.unhealthy": "n[1,3]", "request.racks": 2})
+    document["fleet"]["returns"] = [{"nodes": "n[1,3]", "at": "2027-01-02T00:00:00Z"}]
+    placement = json.loads(run(["place"], json.dumps(document))[1])["placement"]
+    assert placement["start_at"] == "2027-01-02T00:00:00Z"
+    document["request"]["latest_end_at"] = "2027-01-01T12:00:00Z"
+    (reason,) = json.loads(run(["place"], json.dumps(document))[1])["refusal"]["reasons"]
+    assert (reason["code"], reason["until_at"]) == ("unhealthy", "2027-01-02T00:00:00Z")
+    assert reason["by"] == [{"kind": "node", "id": name, "until_at": "2027-01-02T00:00:00Z"} for name in ("n1", "n3")]
+
+
+def test_a_bad_node_that_should_be_back_already_is_still_bad() -> None:
+    document = changed({"fleet.unhealthy": "n[1,3]", "request.racks": 2})
+    document["fleet"]["returns"] = [{"nodes": "n[1,3]", "at": "2027-01-01T00:00:00Z"}]
+    assert "refusal" in json.loads(run(["place"], json.dumps(document))[1])
 
 
 def test_lines_are_answered_in_order_and_a_bad_one_stops_nobody() -> None:
