@@ -13,10 +13,10 @@ from django.db.models import Case, F, IntegerField, Q, QuerySet, Sum, When
 
 from allocations.errors import Fault
 from allocations.models import Allocation, Charge, Flavor, Team
+from allocations.permissions import below
 from reservations.models import Reservation
-from reservations.moments import moment_of
 from reservations.states import OPEN
-from scheduling.answers import Placement
+from scheduling.periods import peak
 
 CENT = Decimal("0.01")
 MINUTES = Decimal(60)
@@ -184,13 +184,26 @@ def lock_payers(team: Team, flavor: Flavor) -> None:
     list(_in_flavor(team, flavor).select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
 
 
-def own_guarantee_fault(team: Team, flavor: Flavor, cost: Cost, placement: Placement, at: datetime) -> Fault | None:
-    """What the team's own guarantee lacks over the whole period, beside its other reservations funded that way."""
-    start_at, end_at = moment_of(placement.start_minute), moment_of(placement.end_minute)
-    granted = sum(each.guaranteed_gpus for each in allocations_for(team, flavor, start_at, end_at))
+def own_guarantee_fault(
+    team: Team,
+    flavor: Flavor,
+    held_gpus: int,
+    start_at: datetime,
+    end_at: datetime,
+    at: datetime,
+    without: int | None = None,
+) -> Fault | None:
+    """What the team's own guarantee lacks at one moment of the period, beside other reservations funded that way.
+
+    Guarantees of teams above count, so what any team below those spends of them counts too. `without` is a
+    reservation id left out.
+    """
+    granting = allocations_for(team, flavor, start_at, end_at)
+    granted = sum(each.guaranteed_gpus for each in granting)
+    topmost = min((each.team.path for each in granting), key=len, default=team.path)
     others = (
         Reservation.objects.filter(
-            team=team,
+            below({topmost}, "team__path"),
             flavor=flavor,
             funding="own",
             decision__in=(*OPEN, "approved"),
@@ -199,14 +212,22 @@ def own_guarantee_fault(team: Team, flavor: Flavor, cost: Cost, placement: Place
         )
         .filter(Q(released_at=None) | Q(released_at__gt=start_at))
         .exclude(decision__in=OPEN, hold_expires_at__lte=at)
+        .exclude(pk__in=() if without is None else (without,))
     )
     unit = flavor.gpus_per_node or 1
-    spent = sum(node_count(bits) for bits in others.values_list("mask_bits", flat=True)) * unit
-    missing = cost.held_gpus - (granted - spent)
+    spent, _ = peak(
+        (
+            (start, end if released is None else min(end, released), node_count(bits) * unit)
+            for start, end, released, bits in others.values_list("start_at", "end_at", "released_at", "mask_bits")
+        ),
+        start_at,
+        end_at,
+    )
+    missing = held_gpus - (granted - spent)
     if missing <= 0:
         return None
     sentence = (
-        f"This takes {cost.held_gpus:,} GPUs of the guarantee; {granted:,} are guaranteed for the whole period and "
+        f"This takes {held_gpus:,} GPUs of the guarantee; {granted:,} are guaranteed for the whole period and "
         f"{spent:,} of them are reserved already: {missing:,} are missing."
     )
     return Fault("/funding", "budget_short", sentence, missing=missing, unit="gpus")

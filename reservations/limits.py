@@ -14,6 +14,7 @@ from reservations.models import Reservation, ReservationPolicy
 from reservations.moments import minute_until, moment_of
 from reservations.snapshot import holding
 from reservations.states import OPEN
+from scheduling.periods import peak
 from scheduling.snapshot import RESERVATION, FleetSnapshot
 from scheduling.spec import ReservationSpec
 
@@ -170,7 +171,7 @@ def _counts(
     """Open asks, reservations that have not started, and reservations active at one time."""
     waiting = sum(hold.decision in OPEN for hold in others)
     future = sum(hold.start_at > at for hold in others)
-    together = sum(hold.start_at < end_at and start_at < hold.end_at for hold in others)
+    together, _ = peak(((hold.start_at, hold.end_at, 1) for hold in others), start_at, end_at)
     for limit, count, word in (
         (policy.open_asks_per_team, waiting, "open ask"),
         (policy.future_count, future if start_at > at else None, "reservation ahead"),

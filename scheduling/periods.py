@@ -1,8 +1,11 @@
-"""When is a minute? (whole minutes since the epoch, and their text both ways; periods are half-open)"""
+"""When is a minute, and what is the most at one? (whole minutes since the epoch, text both ways; half-open periods)"""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TypeVar
 
+Moment = TypeVar("Moment", int, datetime)
 MINUTES_PER_DAY = 24 * 60
 FIRST_YEAR, LAST_YEAR = 1971, 9000
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:?\d\d)\Z")
@@ -35,6 +38,26 @@ def minute_before(moment: datetime) -> int:
 def minute_after(moment: datetime) -> int:
     """The first whole minute at or after an aware moment."""
     return int(-(-moment.timestamp() // 60))
+
+
+def peak(amounts: Iterable[tuple[Moment, Moment, int]], start: Moment, end: Moment) -> tuple[int, Moment]:
+    """The largest sum of (start, end, amount) periods at one moment of [start, end), and the first such moment.
+
+    Moments are minutes or aware datetimes, amounts at least 0. What overlaps [start, end) adds up only where it meets.
+    """
+    rows = [(first, last, amount) for first, last, amount in amounts if first < end and last > start]
+    at_start = sum(amount for first, last, amount in rows if first <= start)
+    steps = sorted(
+        change
+        for first, last, amount in rows
+        for change in ([(first, amount)] if first > start else []) + [(last, -amount)]
+    )
+    most, worst, now = at_start, start, at_start
+    for moment, change in steps:  # at one moment ends come before starts: they sort as negative amounts
+        now += change
+        if now > most:
+            most, worst = now, moment
+    return most, worst
 
 
 def moment_text(minute: int) -> str:

@@ -11,10 +11,11 @@ from allocations.permissions import rights
 from allocations.services import approvals
 from allocations.services.counters import bump
 from reservations.answers_json import refusal_to
-from reservations.budget import cost_of
+from reservations.budget import cost_of, own_guarantee_fault
 from reservations.deciding import may_decide
 from reservations.disclosure import disclosed_refusal
 from reservations.errors import LimitReached, placement_gone
+from reservations.limits import limit_faults, policies_for
 from reservations.models import Reservation
 from reservations.moments import minute_from, moment_of, text_of
 from reservations.placing import again, stands
@@ -24,6 +25,7 @@ from reservations.snapshot import snapshot
 from reservations.spec_json import spec_from
 from scheduling.answers import Placement, Refusal
 from scheduling.hostlist import fold
+from scheduling.snapshot import FleetSnapshot
 
 
 def approve(
@@ -128,6 +130,7 @@ def _settle_place(reservation: Reservation, cluster: Cluster, reader: User, at: 
     if isinstance(found, Refusal):
         shown = refusal_to(disclosed_refusal(reader, cluster, found))
         raise placement_gone(f"{reservation.public_id} has no place any more: {why.rstrip('.')}.", refusal=shown)
+    _check_limits(reservation, view, found, at)
     holds.release(reservation, at)
     holds.place(reservation, found, provisional=True)
     return {
@@ -138,10 +141,30 @@ def _settle_place(reservation: Reservation, cluster: Cluster, reader: User, at: 
     }
 
 
+def _check_limits(reservation: Reservation, view: FleetSnapshot, found: Placement, at: datetime) -> None:
+    """At another time or place the rules against hoarding are asked anew. Raises LimitReached."""
+    faults = limit_faults(
+        team=reservation.team,
+        flavor=reservation.flavor,
+        policies=policies_for(reservation.flavor, reservation.allocation),
+        snapshot=view,
+        nodes=found.nodes,
+        start_minute=found.start_minute,
+        end_minute=found.end_minute,
+        at=at,
+        without=reservation.pk,
+    )
+    if faults:
+        raise LimitReached(faults)
+
+
 def _check_payer(reservation: Reservation, at: datetime) -> None:
-    """The allocation must still cover the period, with GPU-hours enough. Raises LimitReached."""
+    """The allocation must still cover the period, with GPU-hours enough, and so must an own guarantee that funds it.
+
+    Raises LimitReached.
+    """
     held = held_placement(reservation)
-    _, faults = cost_of(
+    cost, faults = cost_of(
         team=reservation.team,
         flavor=reservation.flavor,
         held_nodes=len(held.nodes),
@@ -152,5 +175,11 @@ def _check_payer(reservation: Reservation, at: datetime) -> None:
         allocation=reservation.allocation,
         without=reservation.pk,
     )
+    if not faults and reservation.funding == Reservation.Funding.OWN:
+        period = (reservation.start_at, reservation.end_at)
+        lacking = own_guarantee_fault(
+            reservation.team, reservation.flavor, cost.held_gpus, *period, at, without=reservation.pk
+        )
+        faults = (lacking,) if lacking else ()
     if faults:
         raise LimitReached(faults)

@@ -1,6 +1,5 @@
 """May this much be guaranteed? (asked of the healthy fleet under the cluster's lock, then granted at once)"""
 
-from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
@@ -11,6 +10,7 @@ from allocations.errors import Fault, Invalid, WrongState
 from allocations.models import Allocation, Flavor, Node, Team, Tier, User
 from allocations.services import grants
 from allocations.services.counters import lock_cluster
+from scheduling.periods import peak
 
 
 def grant(
@@ -81,15 +81,14 @@ def healthy_gpus(flavor: Flavor) -> int:
 
 def _check_capacity(flavor: Flavor, start_at: datetime, end_at: datetime, guaranteed_gpus: int) -> None:
     """Raises WrongState overcommit where the guarantees would be more than there is, with the worst instant."""
-    others = _overlapping(flavor, start_at, end_at)
-    most, worst_at = _most_guaranteed(others, start_at)
+    most, worst = peak(_overlapping(flavor, start_at, end_at), start_at, end_at)
     healthy = healthy_gpus(flavor)
     missing = most + guaranteed_gpus - healthy
     if guaranteed_gpus > 0 and missing > 0:
         unit = "GPUs" if flavor.gpus_per_node else "nodes"
         raise WrongState(
             f"{flavor.name} on {flavor.cluster.name} has {healthy:,} healthy {unit} and {most:,} are guaranteed at "
-            f"{worst_at:%a %d %b %Y}; {guaranteed_gpus:,} more are {missing:,} too many.",
+            f"{worst:%a %d %b %Y}; {guaranteed_gpus:,} more are {missing:,} too many.",
             "overcommit",
             missing=missing,
             unit="gpus" if flavor.gpus_per_node else "nodes",
@@ -107,14 +106,6 @@ def _overlapping(flavor: Flavor, start_at: datetime, end_at: datetime) -> list[t
         (start, end if revoked is None else min(end, revoked), gpus)
         for start, end, revoked, gpus in rows.values_list("start_at", "end_at", "revoked_at", "guaranteed_gpus")
     ]
-
-
-def _most_guaranteed(others: Iterable[tuple[datetime, datetime, int]], start_at: datetime) -> tuple[int, datetime]:
-    """The largest sum at one instant from start_at on, and when. Sums grow at starts alone."""
-    rows = list(others)
-    instants = sorted({start_at} | {start for start, _, _ in rows if start > start_at})
-    sums = [(sum(gpus for start, end, gpus in rows if start <= instant < end), instant) for instant in instants]
-    return max(sums, key=lambda pair: (pair[0], -pair[1].timestamp()))
 
 
 def _clusters_of(allocation: Allocation) -> list[int]:

@@ -133,7 +133,7 @@ def _take_allocation(row: Row, actor: User | None, at: datetime) -> None:
     upper_grants.grant(
         team=team,
         flavor=flavor,
-        start_at=max(start_at, at.replace(second=0, microsecond=0)) if same_period else start_at,
+        start_at=max(start_at, at) if same_period else start_at,
         end_at=end_at,
         tier=tier,
         actor=actor,

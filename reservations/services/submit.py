@@ -14,6 +14,7 @@ from reservations.budget import lock_payers, own_guarantee_fault
 from reservations.disclosure import disclosed_refusal
 from reservations.errors import DoesNotFit, LimitReached
 from reservations.models import Reservation
+from reservations.moments import moment_of
 from reservations.placing import Judgement, flavor_of, judge
 from reservations.services import approve, holds, lapse
 from reservations.services.deeds import told
@@ -141,13 +142,13 @@ def _check_funding(
     if faults := refused_by(policy):
         raise LimitReached(faults)
     assert isinstance(judged.outcome, Placement) and judged.cost is not None
-    if funding == "own" and (fault := own_guarantee_fault(team, flavor, judged.cost, judged.outcome, at)):
-        raise LimitReached((fault,))
+    if funding == "own":
+        start_at, end_at = moment_of(judged.outcome.start_minute), moment_of(judged.outcome.end_minute)
+        if fault := own_guarantee_fault(team, flavor, judged.cost.held_gpus, start_at, end_at, at):
+            raise LimitReached((fault,))
 
 
-def _check_words(
-    purpose: str, funding: str, at_end: str, run_over_minutes: int, spares: str, external_id: str
-) -> None:
+def _check_words(purpose: str, funding: str, at_end: str, run_over_minutes: int, spares: str, external_id: str) -> None:
     """Refuse words that are wrong whatever the cluster looks like, all of them at once."""
     faults = []
     if not purpose:

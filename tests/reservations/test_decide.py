@@ -8,7 +8,7 @@ from allocations.errors import DomainError, Invalid, NotAllowed, WrongState
 from allocations.models import Event, Node, RoleGrant
 from allocations.services import approvals
 from reservations.errors import LimitReached
-from reservations.models import Hold, Reservation
+from reservations.models import Hold, Reservation, ReservationPolicy
 from reservations.moments import minute_from
 from reservations.services.approve import approve
 from reservations.services.cancel import cancel
@@ -189,6 +189,28 @@ def test_an_approval_after_the_allocation_was_revoked_is_refused(world: World) -
     with pytest.raises(LimitReached) as caught:
         approve(reservation=reservation, actor=world.approver, at=NOW)
     assert caught.value.code == "no_allocation"
+
+
+def test_an_approval_on_a_guarantee_that_shrank_meanwhile_is_refused(world: World) -> None:
+    world.team.allocations.update(guaranteed_gpus=144)
+    reservation = ask(world, funding="own")
+    world.team.allocations.update(guaranteed_gpus=100)
+    with pytest.raises(LimitReached) as caught:
+        approve(reservation=reservation, actor=world.approver, at=NOW)
+    assert (caught.value.code, caught.value.faults[0].missing) == ("budget_short", 44)
+    reservation.refresh_from_db()
+    assert reservation.decision == "requested"
+
+
+def test_a_new_place_keeps_the_rules_against_hoarding(world: World) -> None:
+    reservation = ask(world)
+    Node.objects.filter(holds__reservation=reservation).update(condition="failed")
+    ReservationPolicy.objects.create(name="house", reservable_share_percent=50)
+    with pytest.raises(LimitReached, match="At most 1 of 2 healthy racks"):
+        approve(reservation=reservation, actor=world.approver, at=NOW)
+    reservation.refresh_from_db()
+    assert reservation.decision == "requested"
+    assert set(reservation.holds.values_list("released_at", flat=True)) == {None}
 
 
 def test_a_hold_that_ran_out_is_not_approved_any_more(world: World) -> None:

@@ -1,10 +1,14 @@
 """May more be guaranteed than there is?"""
 
+from datetime import timedelta
+from decimal import Decimal
+
 import pytest
 
 from allocations.errors import Invalid, WrongState
 from allocations.models import Allocation, Node
 from reservations.services.grants import grant, revoke
+from reservations.services.policy import apply_policy
 from tests.reservations.world import DAY, NOW, World
 
 
@@ -56,3 +60,13 @@ def test_a_revoked_guarantee_makes_room(world: World) -> None:
     allocation = give(world, 288)
     revoke(allocation=allocation, actor=None, at=NOW, reason="Project ended.")
     assert give(world, 288).guaranteed_gpus == 288
+
+
+def test_a_full_guarantee_is_followed_in_the_middle_of_a_minute(world: World) -> None:
+    row = {"team": world.team.path, "cluster": "sol", "flavor": "gb200", "guaranteed_gpus": 288}
+    row |= {"start_at": (NOW - DAY).isoformat(), "end_at": (NOW + 9 * DAY).isoformat()}
+    apply_policy(sections={"allocations": [row]}, actor=None, at=NOW)
+    at = NOW + timedelta(minutes=7, seconds=31)
+    apply_policy(sections={"allocations": [{**row, "gpu_hours": 5000}]}, actor=None, at=at)
+    before, after = Allocation.objects.filter(guaranteed_gpus=288).order_by("pk")
+    assert (before.revoked_at, after.start_at, after.gpu_hours) == (at, at, Decimal(5000))

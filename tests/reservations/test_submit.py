@@ -7,13 +7,15 @@ from decimal import Decimal
 import pytest
 
 from allocations.errors import Invalid, NotAllowed, WrongState
-from allocations.models import Event, Node
+from allocations.models import Event, Node, Team
 from allocations.services import approvals
 from reservations.errors import DoesNotFit, LimitReached
 from reservations.models import Hold, Reservation, ReservationPolicy
 from reservations.moments import minute_from
 from tests.reservations.asks import approved, ask
 from tests.reservations.world import DAY, NOW, World, grant, masks_and_holds, two_racks
+
+NOW_MINUTE = minute_from(NOW)
 
 
 def test_an_ask_holds_its_nodes_provisionally_until_it_is_decided(world: World) -> None:
@@ -108,6 +110,35 @@ def test_own_funding_needs_a_guarantee_that_is_not_reserved_yet(world: World) ->
     with pytest.raises(LimitReached) as caught:
         ask(world, funding="own")
     assert (caught.value.code, caught.value.faults[0].missing) == ("budget_short", 144)
+
+
+def test_reservations_that_do_not_meet_take_the_same_guarantee_one_after_the_other(world: World) -> None:
+    world.team.allocations.update(guaranteed_gpus=216)
+    one_rack = two_racks(racks=1, duration_minutes=1440, earliest_start_minute=NOW_MINUTE)
+    ask(world, funding="own", spec=one_rack)
+    ask(world, funding="own", spec=replace(one_rack, earliest_start_minute=NOW_MINUTE + 1440))
+    whole = replace(one_rack, racks=2, duration_minutes=2 * 1440)
+    ask(world, funding="own", spec=whole)
+    with pytest.raises(LimitReached):
+        ask(world, funding="own", spec=replace(one_rack, earliest_start_minute=NOW_MINUTE + 1440))
+
+
+def test_two_teams_do_not_both_take_the_guarantee_of_the_team_above_them(world: World) -> None:
+    grant(Team.objects.get(path="acme"), world.flavor, guaranteed_gpus=144)
+    ask(world, funding="own")
+    with pytest.raises(LimitReached) as caught:
+        ask(world, funding="own", team=world.other_team, actor=world.outsider)
+    assert (caught.value.code, caught.value.faults[0].missing) == ("budget_short", 144)
+
+
+def test_reservations_that_do_not_meet_count_once_against_those_at_one_time(world: World) -> None:
+    ReservationPolicy.objects.create(name="house", reservable_share_percent=100, active_count=2, open_asks_per_team=9)
+    day = two_racks(racks=1, duration_minutes=1440, earliest_start_minute=NOW_MINUTE)
+    ask(world, spec=day)
+    ask(world, spec=replace(day, earliest_start_minute=NOW_MINUTE + 1440))
+    ask(world, spec=replace(day, duration_minutes=2 * 1440))
+    with pytest.raises(LimitReached, match="at one time"):
+        ask(world, spec=replace(day, earliest_start_minute=NOW_MINUTE + 1440))
 
 
 @pytest.mark.parametrize(
