@@ -51,7 +51,8 @@ class IdleSession:
             elif now - seen > 60:
                 request.session["seen"] = now  # this moves the end that Django knows, so the beginning is kept too
         response = self.get_response(request)
-        if SESSION_KEY in request.session and "seen" not in request.session:  # not request.user: in the API it owns a token
+        # Not request.user: the API puts a token's owner there, or nobody.
+        if SESSION_KEY in request.session and "seen" not in request.session:
             request.session["began"] = request.session["seen"] = now
             request.session["browser"] = request.headers.get("User-Agent", "")[:200]
         return response
