@@ -28,8 +28,10 @@ def ready(*, at: datetime | None = None) -> tuple[int, dict[str, Any]]:
     at = at or timezone.now()
     parts = {"database": _database(), "broker": _broker()}
     beats: dict[str, datetime] = {}
-    if parts["database"]["ok"]:
-        beats = dict(Heartbeat.objects.values_list("part", "at"))
+    try:
+        beats = dict(Heartbeat.objects.values_list("part", "at")) if parts["database"]["ok"] else {}
+    except DatabaseError:
+        parts["database"] = _part(False, "The database answers, and its tables are still being made.")
     for part in ("worker", "beat"):
         parts[part] = _seen(part, beats.get(part), at)
     if not parts["database"]["ok"]:

@@ -34,6 +34,7 @@ class Postgres:
         self.data = layout.database_home / "pg" / "data"
         self.socket_folder = layout.run / "pg"
         self.programs = find_postgres()
+        self.is_new = False
         self.run_as: dict[str, Any] = {}
         if is_root():
             account = server_account()
@@ -55,8 +56,8 @@ class Postgres:
         if is_root():
             self._copy_programs_within_reach()
         self.stop_leftover()
-        is_new = not (self.data / "PG_VERSION").exists()
-        if is_new:
+        self.is_new = not (self.data / "PG_VERSION").exists()
+        if self.is_new:
             self._initdb()
         made_by = (self.data / "PG_VERSION").read_text().strip()
         if made_by != str(self._major()):
@@ -65,7 +66,7 @@ class Postgres:
                 "`manage.py dump FILE` with the old programs (BERTH_PG_BIN), move the folder away, then "
                 "`manage.py restore FILE`"
             )
-        return is_new
+        return self.is_new
 
     def command(self) -> list[str]:
         """The command that runs the server in the foreground."""

@@ -69,6 +69,7 @@ class Supervisor:
         self.signals = 0
         self.postgres: Postgres | None = None
         self.slurm: demo.DemoSlurm | None = None
+        self.web: Server | None = None
         self.environment = {**servers.given_urls(), "BERTH_HOME": str(layout.home), "BERTH_PORT": str(port)}
         self.environment.setdefault("BERTH_BASE_URL", os.environ.get("BERTH_BASE_URL") or self.address.rstrip("/"))
         self.tree = ProcessTree(layout, "up")
@@ -95,6 +96,7 @@ class Supervisor:
         refuse_taken_port(self.bind, self.port)
         steps = (
             self._start_servers,
+            self._start_web_early,
             self._migrate,
             self._refuse_open_demo,
             self._start_web,
@@ -141,13 +143,22 @@ class Supervisor:
             say(f"{self.address} answers. Making the demo fleet, then its sign-ins stand here.")
             demo.seed(self.layout, self.environment)
 
+    def _start_web_early(self) -> None:
+        """On a database that is empty the web may load beside the migrations: nobody can have a session yet."""
+        if self.postgres and self.postgres.is_new and is_loopback(self.bind):
+            self.web = self._web()
+
     def _start_web(self) -> None:
+        self.web = self.web or self._web()
+        self._wait_for_web(self.web)
+
+    def _web(self) -> Server:
         options = ["--interface", "wsgi", "--host", self.bind, "--port", str(self.port), "--workers", "1"]
         options += ["--blocking-threads", "8", "--no-ws", "--respawn-failed-workers"]
         extra = dict(self.environment)
         if self.postgres:
             extra["PGOPTIONS"] = _STATEMENT_TIMEOUT
-        web = self.tree.start(
+        return self.tree.start(
             Server(
                 name="web",
                 command=[sys.executable, "-m", "granian", *options, "console.wsgi:application"],
@@ -155,7 +166,6 @@ class Supervisor:
                 environment=python_environment(extra),
             )
         )
-        self._wait_for_web(web)
 
     def _wait_for_web(self, web: Server) -> None:
         end = time.monotonic() + _PATIENCE_SECONDS
