@@ -10,8 +10,8 @@ Standing = Literal["pending", "approved", "rejected", "changes_asked", "offered"
 VERDICTS: tuple[Verdict, ...] = ("approve", "reject", "ask_changes", "offer")
 _ENDS: dict[str, Standing] = {"reject": "rejected", "ask_changes": "changes_asked", "offer": "offered"}
 
-# Keys of a policy's `matches`; those of _BOUNDS compare a number in the facts, the others name something.
-_BOUNDS = {
+# Keys of a policy's `matches`; those of BOUNDS compare a number in the facts, the others name something.
+BOUNDS = {
     "min_duration_minutes": ("duration_minutes", 1),
     "max_duration_minutes": ("duration_minutes", -1),
     "min_racks": ("racks", 1),
@@ -20,7 +20,7 @@ _BOUNDS = {
     "max_gpus": ("gpus", -1),
 }
 _NAMES = ("kind", "flavor", "cluster", "team")
-MATCH_KEYS = frozenset(_BOUNDS) | frozenset(_NAMES)
+MATCH_KEYS = frozenset(BOUNDS) | frozenset(_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,21 @@ def outcome(steps: Sequence[Step], decisions: Sequence[Said]) -> Outcome:
     return Outcome("approved")
 
 
+def is_comparable(key: str, value: Any) -> bool:
+    """May a rule say this of that key? Bounds are whole numbers; everything else is named by text."""
+    if key in BOUNDS:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, str)
+
+
 def matches(rule: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
     """Does an ask with these facts meet the rule? Every key must hold; an empty rule meets everything.
 
     Bounds are inclusive; a fact that is not told meets no bound. `team` in the rule means the team and all below it.
     """
     for key, wanted in rule.items():
-        if key in _BOUNDS:
-            fact, sign = _BOUNDS[key]
+        if key in BOUNDS:
+            fact, sign = BOUNDS[key]
             told = facts.get(fact)
             if told is None or sign * told < sign * wanted:
                 return False

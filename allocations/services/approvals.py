@@ -18,6 +18,8 @@ from allocations.models import ApprovalCase, ApprovalPolicy, ApprovalStep, Decis
 from allocations.permissions import require
 from allocations.states import Outcome, Said, Step
 
+MOST_QUORUM = 100
+MOST_HOLD_MINUTES = 400 * 24 * 60
 STEP_ROLES = ("approver", "operator", "lead")
 _DEFAULT_STEPS: tuple[dict[str, Any], ...] = ({"role": "approver", "quorum": 1},)
 
@@ -149,7 +151,8 @@ def set_policy(
 ) -> ApprovalPolicy:
     """Put a version of the policy in force; the one before is retired and kept. The same again changes nothing.
 
-    Raises Invalid for an unknown match key, role or a quorum below 1, NotAllowed for anybody but an admin.
+    Raises Invalid for a match key, a role, a quorum or hold_minutes that no ask could meet, NotAllowed for anybody but
+    an admin.
     """
     require(actor, "policy.set")
     if not all(isinstance(step, Mapping) for step in steps):
@@ -195,17 +198,26 @@ def _check_verdict(verdict: str, reason: str, counter_offer: Mapping[str, Any] |
 
 def _check_policy(wanted: Mapping[str, Any]) -> None:
     """Refuse a policy that could never be followed."""
-    for key in wanted["matches"]:
+    for key, value in wanted["matches"].items():
         if key not in states.MATCH_KEYS:
             raise Invalid(f"A policy cannot match {key}.", Fault(f"/matches/{key}", "unknown_key", "Unknown key."))
+        if not states.is_comparable(key, value):
+            kind = "a whole number" if key in states.BOUNDS else "a name"
+            raise Invalid(f"{key} is {kind}, not {value!r}.", Fault(f"/matches/{key}", "invalid", f"{kind}."))
     for number, step in enumerate(wanted["steps"]):
         if step["role"] not in STEP_ROLES:
             known = ", ".join(STEP_ROLES)
             raise Invalid(
                 f"A step's role is one of {known}.", Fault(f"/steps/{number}/role", "invalid", f"One of {known}.")
             )
-        if not isinstance(step["quorum"], int) or step["quorum"] < 1:
-            raise Invalid("A quorum is at least 1.", Fault(f"/steps/{number}/quorum", "invalid", "At least 1."))
+        quorum = step["quorum"]
+        if isinstance(quorum, bool) or not isinstance(quorum, int) or not 1 <= quorum <= MOST_QUORUM:
+            bound = f"1 to {MOST_QUORUM}"
+            raise Invalid(f"A quorum is {bound}.", Fault(f"/steps/{number}/quorum", "invalid", f"{bound}."))
+    # An ask whose hold ran out cannot be approved: with no minute at all none ever could.
+    if not 1 <= wanted["hold_minutes"] <= MOST_HOLD_MINUTES:
+        bound = f"1 to {MOST_HOLD_MINUTES}"
+        raise Invalid(f"hold_minutes is {bound}.", Fault("/hold_minutes", "invalid", f"{bound}."))
     if wanted["automatic"] not in ("", "approve", "refuse"):
         raise Invalid("automatic is approve or refuse.", Fault("/automatic", "invalid", "approve or refuse"))
     if not wanted["steps"] and not wanted["automatic"]:

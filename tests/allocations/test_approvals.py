@@ -150,6 +150,12 @@ def test_a_policy_set_again_is_silent_and_a_changed_one_is_a_new_version(people)
         {"steps": [{"role": "boss"}]},
         {"steps": []},
         {"steps": [{"role": "approver", "quorum": 0}]},
+        {"steps": [{"role": "approver", "quorum": True}]},
+        {"matches": {"min_racks": "six"}},
+        {"matches": {"max_gpus": None}},
+        {"matches": {"team": ["acme"]}},
+        {"hold_minutes": 0},
+        {"hold_minutes": 2**31 - 1},
     ],
 )
 def test_a_policy_that_could_never_be_followed_is_refused(people, wrong):
