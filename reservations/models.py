@@ -125,9 +125,7 @@ class Hold(models.Model):
     released_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        indexes = (
-            GistIndex(fields=("period",), name="hold_period", condition=Q(released_at__isnull=True)),
-        )
+        indexes = (GistIndex(fields=("period",), name="hold_period", condition=Q(released_at__isnull=True)),)
         constraints = (
             ExclusionConstraint(
                 name="node_held_once",
