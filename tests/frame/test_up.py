@@ -53,7 +53,7 @@ def test_each_server_is_started_again_after_kill_9(running: Up) -> None:
         running.kill(killed)
         wait_for(lambda killed=killed: len(running.pids()) == 7 and killed not in running.pids(), f"{word} is back")
     wait_for(running.answers, "the web server answers again")
-    assert running.command("showmigrations", "sessions").returncode == 0
+    assert running.command("showmigrations", "allocations").returncode == 0
 
 
 def test_the_guardian_stops_everything_when_the_supervisor_is_killed(running: Up) -> None:
