@@ -8,7 +8,7 @@ from scheduling.plan import Plan, Step
 
 # What comes and goes with reservations is deleted as approved; anything else is deleted by a person.
 PASSING = frozenset({"reservation", "Node"})
-MANY_DELETES = 10
+MANY_ENDED = 10
 
 
 def judge(plan: Plan, endpoint: ClusterEndpoint) -> tuple[tuple[Step, ...], tuple[str, ...]]:
@@ -44,9 +44,19 @@ def _unsure_deletes(steps: Sequence[Step], endpoint: ClusterEndpoint) -> list[st
         for step in deletes
         if (step.object_class, step.name) in owned - made_again and not _is_passing(step)
     ]
-    if len(deletes) > MANY_DELETES and len(deletes) * 2 > len(owned):
-        reasons.append(f"{len(deletes)} deletes at once, more than half of what Berth owns there.")
+    ended = {_ended(step) for step in deletes}
+    if len(ended) > MANY_ENDED and len(deletes) * 2 > len(owned):
+        reasons.append(
+            f"{len(ended)} reservations would end at once, with {len(deletes)} of the {len(owned)} objects that Berth "
+            "owns there."
+        )
     return reasons
+
+
+def _ended(step: Step) -> str:
+    """The reservation that a delete ends a part of: one fence per node is still one reservation."""
+    of = next((change.before for change in step.changes if change.attribute == "reservation"), None)
+    return str(of or step.name)
 
 
 def _is_passing(step: Step) -> bool:

@@ -13,7 +13,7 @@ from reservations.services.cancel import cancel
 from tests.push.conftest import connected
 from tests.push.passes import fresh, generations, push, told, written
 from tests.reservations.asks import approved
-from tests.reservations.world import NOW, World
+from tests.reservations.world import NOW, World, two_racks
 
 
 def test_an_approved_reservation_comes_to_stand_and_is_verified(
@@ -245,3 +245,18 @@ def test_a_foreign_object_under_our_name_is_left_and_said(
 def test_the_waits_after_failures_double_from_ten_seconds_to_an_hour() -> None:
     waits = [closing.back_off(number).total_seconds() for number in range(1, 12)]
     assert waits == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]
+
+
+def test_many_reservations_that_would_end_at_once_wait_for_a_person(
+    world: World, endpoint: ClusterEndpoint, tmp_path: Path
+) -> None:
+    spec = two_racks(racks=None, nodes=1)
+    made = [approved(world, spec=spec) for _ in range(11)]
+    push(endpoint)
+    before = written(tmp_path)
+    for each in made:
+        cancel(reservation=each, actor=world.lead, at=NOW)
+    outcome = push(endpoint)
+    assert outcome.ended == "waiting"
+    assert outcome.sentence.startswith("11 reservations would end at once")
+    assert written(tmp_path) == before

@@ -223,6 +223,18 @@ def test_a_queue_whose_team_lost_its_allocation_is_deleted_by_a_person_only(
     assert "speech-gb200" in api.names("ClusterQueue")
 
 
+def test_the_end_of_a_reservation_of_many_nodes_needs_nobody(
+    world: World, api: KubeApi, luna: ClusterEndpoint, clock: time_machine.Traveller
+) -> None:
+    """Sixteen fences and three queues are most of what Berth owns there, and still one reservation."""
+    approved(world, spec=two_racks(racks=4, duration_minutes=60))
+    push(luna)
+    assert len(fenced(api)) == 16
+    clock.shift(timedelta(minutes=60))
+    assert push(luna).ended == "verified"
+    assert fenced(api) == []
+
+
 @pytest.mark.parametrize(
     ("fault", "state"),
     [
