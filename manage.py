@@ -247,6 +247,12 @@ def install(with_tests):
         say("installed in %.1f s" % (time.time() - began))
 
 
+def workers(arguments):
+    """pytest's options for two cores, unless the caller chose: one worker for what starts servers, one for the rest."""
+    chosen = any(word.startswith(("-n", "--numprocesses", "--pdb", "--collect-only", "--co")) for word in arguments)
+    return [] if chosen else ["-n", "2", "--dist", "loadgroup"]
+
+
 def main(arguments):
     """Installs what is needed, then goes on in .venv's Python."""
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -260,7 +266,7 @@ def main(arguments):
     if is_test:
         os.chdir(HERE)
         subprocess.call([VENV_PYTHON, "-m", "tests.parts"])
-        command = ["-m", "pytest", *arguments[1:]]
+        command = ["-m", "pytest", *workers(arguments[1:]), *arguments[1:]]
     else:
         command = ["-m", "console.embedded.entrance", *arguments]
     sys.stdout.flush()

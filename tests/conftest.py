@@ -14,7 +14,7 @@ from tests import parts
 # The quiet study first: where it is wrong, everything above it is. Real servers and browsers come last.
 _ORDER = ("scheduling", "allocations", "reservations", "house", "frame", "drivers", "web", "api", "scenarios", "golden")
 _LAST = ("races", "real", "journeys")
-# With pytest-xdist one worker runs all of such a folder: its tests share a server, or the two cores.
+# With pytest-xdist one worker runs all of these, one after the other: they start servers that would starve each other.
 _TOGETHER = ("frame", "races", "real", "journeys")
 
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _place(_room(item)))
     for item in items:
         if (room := _room(item)) in _TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(room))
+            item.add_marker(pytest.mark.xdist_group("servers"))
         if room == "journeys":
             item.add_marker(pytest.mark.part("chromium"))
     if any(_room(item) == "journeys" for item in items):
