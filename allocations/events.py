@@ -33,6 +33,8 @@ VERBS: frozenset[str] = frozenset(
         "person.signed_out",
         "person.sign_in_failed",
         "person.password_changed",
+        "person.session_ended",
+        "person.zone_set",
         "deed.refused",
         "push.agreed",
         "push.applied",

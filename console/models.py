@@ -1,9 +1,15 @@
 """What the front room keeps: endpoints, plans and steps, what was seen, and what goes out to people and programs."""
 
+from typing import TYPE_CHECKING
+
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.db.models import Q
 
 from allocations.models import Cluster, Team, User
+
+if TYPE_CHECKING:
+    from console.sessions import SessionStore
 
 
 class ClusterEndpoint(models.Model):
@@ -157,6 +163,18 @@ class OwnedObject(models.Model):
                 fields=("cluster", "object_class", "name"), condition=Q(deleted_at__isnull=True), name="owned_once"
             ),
         )
+
+
+class PersonSession(AbstractBaseSession):
+    """A browser's session, with whose it is beside what Django keeps in it, so that a person can see and end theirs."""
+
+    user = models.ForeignKey(User, models.CASCADE, null=True, related_name="browser_sessions")
+
+    @classmethod
+    def get_session_store_class(cls) -> "type[SessionStore]":
+        from console.sessions import SessionStore
+
+        return SessionStore
 
 
 class ApiToken(models.Model):

@@ -48,7 +48,6 @@ CSRF_TRUSTED_ORIGINS = [BERTH_BASE_URL] if IS_HTTPS else []
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.staticfiles",
@@ -130,6 +129,7 @@ AXES_USERNAME_FORM_FIELD = "username"
 AXES_USERNAME_CALLABLE = "console.web.sign_in.counted_name"
 AXES_VERBOSE = False
 
+SESSION_ENGINE = "console.sessions"
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_IDLE_SECONDS = 3600
 SESSION_COOKIE_HTTPONLY = True
@@ -206,6 +206,7 @@ CELERY_BEAT_SCHEDULE = {
     "observe": {"task": "console.tasks.observe_all", "schedule": BERTH_DRIFT_CHECK_SECONDS},
     "lapse": {"task": "console.tasks.lapse_holds", "schedule": 30.0},
     "seal": {"task": "console.tasks.seal_events", "schedule": 60.0},
+    "forget": {"task": "console.tasks.forget_sessions", "schedule": 600.0},
 }
 
 REST_FRAMEWORK = {

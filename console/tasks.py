@@ -6,6 +6,7 @@ from django.utils import timezone
 from allocations.services import sealing
 from console.push import observe as watching
 from console.push import pipeline
+from console.sessions import SessionStore
 from reservations.services import lapse
 
 
@@ -53,3 +54,9 @@ def lapse_holds() -> None:
 def seal_events() -> None:
     """Chain the events that no running transaction can still precede."""
     sealing.seal(at=timezone.now())
+
+
+@shared_task
+def forget_sessions() -> None:
+    """Delete the rows of sessions whose time is over."""
+    SessionStore.clear_expired()

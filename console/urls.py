@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from console.web import (
+    account,
     audit,
     board,
     clusters,
@@ -51,7 +52,9 @@ urlpatterns = [
     path("sign-in", sign_in.sign_in, name="sign-in"),
     path("sign-out", sign_in.sign_out, name="sign-out"),
     path("join/<str:token>", sign_in.join, name="join"),
-    path("account", sign_in.account, name="account"),
+    path("account", account.account, name="account"),
+    path("account/zone", account.zone, name="account-zone"),
+    path("account/sessions/<str:reference>/end", account.end_session, name="account-session-end"),
     path("account/tokens", tokens.create, name="account-tokens"),
     path("account/tokens/<str:prefix>/revoke", tokens.revoke, name="account-token-revoke"),
     path("ui/", ui.ui, name="ui"),

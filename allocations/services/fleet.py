@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
@@ -13,6 +12,7 @@ from allocations.models import Cluster, User
 from allocations.permissions import require
 from allocations.services.counters import bump, lock_cluster
 from allocations.services.fleet_rows import Change, FleetRows
+from allocations.services.people import checked_zone
 from scheduling.inventory.fleet import FleetInventory
 
 # Which inventories a cluster of each kind can come from; the others are Kubernetes alone.
@@ -138,10 +138,7 @@ def _check_cluster(name: str, kind: str, zone: str) -> None:
     ):
         sentence = "A cluster's name has lower case letters, digits and inner hyphens, at most 63."
         raise Invalid(sentence, Fault("/name", "invalid", sentence))
-    try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError) as error:
-        raise Invalid(f"There is no time zone {zone!r}.", Fault("/zone", "invalid", "An IANA name.")) from error
+    checked_zone(zone)
 
 
 def _check_inventory(cluster: Cluster, inventory: FleetInventory) -> None:

@@ -16,6 +16,7 @@ from allocations.events import record
 from allocations.models import Cluster, Membership, RoleGrant, Team, User
 from allocations.permissions import require
 from allocations.services.counters import bump, lock_all_clusters
+from allocations.services.people import checked_zone
 
 NAME_LENGTH = 63
 SHARES_BOUND = 2**31
@@ -121,7 +122,7 @@ def add_person(
 ) -> User:
     """A new person. Without a password nobody can sign in as them until they come by an invitation.
 
-    Raises Invalid for an address or name that is none, WrongState name_taken for a known address.
+    Raises Invalid for an address, name or zone that is none, WrongState name_taken for a known address.
     """
     require(actor, "admin.grant_roles")
     email = checked_email(email)
@@ -129,7 +130,7 @@ def add_person(
     with transaction.atomic():
         if User.objects.filter(email__iexact=email).exists():
             raise WrongState(f"{email} is known already.", "name_taken")
-        user = User(email=email, name=name, zone=zone, is_demo=is_demo)
+        user = User(email=email, name=name, zone=checked_zone(zone), is_demo=is_demo)
         if password is None:
             user.set_unusable_password()
         else:

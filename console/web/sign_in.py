@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from django import forms
-from django.contrib.auth import login, logout, update_session_auth_hash
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.contrib.auth import login, logout
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
@@ -100,15 +100,3 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
             login(request, person, backend="django.contrib.auth.backends.ModelBackend")
             return redirect("home")
     return render(request, "join.html", {"form": form, "invitation": invitation}, status=status)
-
-
-@page("account.use")
-@require_http_methods(["GET", "HEAD", "POST"])
-def account(request: PersonRequest) -> HttpResponse:
-    """My zone, my password, my sessions. A new password ends every other session."""
-    form = PasswordChangeForm(request.user, request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        sessions.change_password(user=request.user, password=form.cleaned_data["new_password1"], at=timezone.now())
-        update_session_auth_hash(request, request.user)
-        return redirect("account")
-    return render(request, "account.html", {"form": form})

@@ -69,6 +69,8 @@ GET  /join/{J}                        200    200  200     200      200   200    
 POST /join/{J}                        302    302  302     302      302   302      302       302     302   302      302
 GET  /account                         302    200  200     200      200   200      200       200     200   200      302
 POST /account                         302    200  200     200      200   200      200       200     200   200      302
+POST /account/zone                    302    302  302     302      302   302      302       302     302   302      302
+POST /account/sessions/none/end       302    404  404     404      404   404      404       404     404   404      302
 POST /account/tokens                  302    200  200     200      200   200      200       200     200   200      302
 POST /account/tokens/{K}/revoke       302    404  302     404      404   404      404       404     404   404      302
 GET  /ui/                             302    200  200     200      200   200      200       200     200   200      302
@@ -173,6 +175,7 @@ class House:
             "/clusters/sol/mode": {"object_class": "*", "mode": "propose"},
             "/clusters/sol/freeze": {"reason": "Maintenance"},
             "/join/{J}": {"name": "New", "password": PASSWORD},
+            "/account/zone": {"zone": "Europe/Zurich"},
             "/account/tokens": {"name": "a script", "scopes": "read", "days": "9"},
             "/account": {"old_password": "not it", "new_password1": PASSWORD, "new_password2": PASSWORD},
         }.get(row.address, {})
