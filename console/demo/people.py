@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from allocations import queries as ledger
 from allocations.models import Cluster, Flavor, Team, Tier, User
 from allocations.services import approvals, grants, teams
 from reservations.services import grants as upper_grants
@@ -127,7 +128,7 @@ def grant_all(cast: Cast, tiers: dict[str, Tier], at: datetime, cluster: Cluster
     """Give each team its part of every flavor that has GPUs (of one cluster, if named), for half a year."""
     flavors = Flavor.objects.filter(gpus_per_node__gt=0).select_related("cluster").order_by("cluster_id", "name")
     for flavor in flavors.filter(cluster=cluster) if cluster else flavors:
-        healthy = upper_grants.healthy_gpus(flavor)
+        healthy = ledger.healthy_gpus([flavor])[flavor.pk]
         for path, thousandths, tier in GUARANTEES:
             whole_nodes = healthy * thousandths // 1000 // flavor.gpus_per_node
             guaranteed = whole_nodes * flavor.gpus_per_node

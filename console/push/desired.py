@@ -7,9 +7,10 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Q
 
-from allocations.models import Allocation, Cluster, Flavor, Node, Outage, Team
+from allocations import queries as ledger
+from allocations.models import Allocation, Cluster, Flavor, Outage, Team
 from allocations.permissions import within
 from console.models import Installation
 from reservations import queries
@@ -38,7 +39,7 @@ def _gather(cluster: Cluster, code: str, at: datetime) -> DesiredState:
     active = [each for each in approved if each.start_at <= at < each.end_at]
     allocations = list(_in_force(cluster, at))
     teams = _teams(allocations, approved)
-    quotas, pools = _quotas(flavors, allocations, active, _placeable(cluster, at))
+    quotas, pools = _quotas(flavors, allocations, active, _healthy(cluster, flavors, at))
     minute = int(at.timestamp()) // 60
     return DesiredState(
         cluster=cluster.name,
@@ -90,15 +91,10 @@ def _teams(allocations: Iterable[Allocation], approved: Iterable[ApprovedReserva
     return chosen
 
 
-def _placeable(cluster: Cluster, at: datetime) -> dict[int, int]:
-    """Healthy GPUs (nodes where the flavor has none) by flavor id: in production, not drained, not in an outage."""
-    out = Outage.objects.filter(cluster=cluster, cancelled_at=None, period__contains=at).values("nodes")
-    healthy = Node.objects.filter(
-        cluster=cluster, gone_at=None, lifecycle="production", condition="healthy", is_drained=False
-    ).exclude(pk__in=out)
-    counts = dict(healthy.values_list("flavor").annotate(Count("pk")).order_by())
-    per_node = dict(cluster.flavors.values_list("pk", "gpus_per_node"))
-    return {flavor: count * (per_node[flavor] or 1) for flavor, count in counts.items()}
+def _healthy(cluster: Cluster, flavors: list[Flavor], at: datetime) -> dict[int, int]:
+    """What can be given out at `at`, by flavor id: nodes in an outage left out."""
+    out = Outage.objects.filter(cluster=cluster, cancelled_at=None, period__contains=at).values_list("nodes", flat=True)
+    return ledger.healthy_gpus(flavors, without=[node for node in out if node is not None])
 
 
 def _quotas(

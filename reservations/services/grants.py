@@ -4,10 +4,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Q
 
+from allocations import queries
 from allocations.errors import Fault, Invalid, WrongState
-from allocations.models import Allocation, Flavor, Node, Team, Tier, User
+from allocations.models import Allocation, Flavor, Team, Tier, User
 from allocations.services import grants
 from allocations.services.counters import lock_cluster
 from scheduling.periods import peak
@@ -69,20 +70,10 @@ def revoke(*, allocation: Allocation, actor: User | None, at: datetime, reason: 
         return grants.revoke(allocation=allocation, actor=actor, at=at, reason=reason)
 
 
-def healthy_gpus(flavor: Flavor) -> int:
-    """GPUs of the flavor (nodes where it has none) on production nodes that are healthy and not drained."""
-    nodes = Node.objects.filter(
-        flavor=flavor, gone_at=None, lifecycle="production", condition="healthy", is_drained=False, rack__gone_at=None
-    ).exclude(rack__lifecycle__in=("repair", "retired"))
-    if flavor.gpus_per_node == 0:
-        return nodes.count()
-    return nodes.aggregate(gpus=Sum("gpus"))["gpus"] or 0
-
-
 def _check_capacity(flavor: Flavor, start_at: datetime, end_at: datetime, guaranteed_gpus: int) -> None:
     """Raises WrongState overcommit where the guarantees would be more than there is, with the worst instant."""
     most, worst = peak(_overlapping(flavor, start_at, end_at), start_at, end_at)
-    healthy = healthy_gpus(flavor)
+    healthy = queries.healthy_gpus([flavor])[flavor.pk]
     missing = most + guaranteed_gpus - healthy
     if guaranteed_gpus > 0 and missing > 0:
         unit = "GPUs" if flavor.gpus_per_node else "nodes"

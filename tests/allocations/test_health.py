@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from allocations import snapshot
+from allocations import queries
 from allocations.errors import Invalid, WrongState
 from allocations.models import Cluster, Event, Node, Observation, RunningJob
 from allocations.services import fleet, health
@@ -52,7 +52,7 @@ def test_a_drained_node_is_observed_told_and_never_placeable(cluster):
     assert (row.is_drained, row.reason, row.condition) == (True, "fan", "healthy")
     event = Event.objects.get(verb="node.condition_changed")
     assert (event.before["is_drained"], event.after["is_drained"]) == (False, True)
-    assert node.name in snapshot.unhealthy(cluster)
+    assert not queries.is_placeable(row)
     after = Cluster.objects.get(pk=cluster.pk)
     assert after.snapshot_version == cluster.snapshot_version + 1
     assert after.desired_generation == cluster.desired_generation + 1
@@ -73,10 +73,7 @@ def test_jobs_come_change_and_go_and_an_equal_reading_is_silent(cluster):
     second = [replace(first[0], ends_at=AT + timedelta(hours=1)), Job("3", ("sol-gb003",))]
     assert health.observe_jobs(cluster=cluster, jobs=second, at=AT) == 3
     assert set(RunningJob.objects.values_list("job_id", flat=True)) == {"1", "3"}
-    assert {busy.id: busy.end_minute for busy in snapshot.busy(cluster, AT)} == {
-        "1": snapshot.minute(AT) + 60,
-        "3": None,
-    }
+    assert dict(RunningJob.objects.values_list("job_id", "ends_at")) == {"1": AT + timedelta(hours=1), "3": None}
 
 
 def test_an_outage_keeps_its_nodes_busy_until_it_is_cancelled(cluster):
@@ -89,10 +86,11 @@ def test_an_outage_keeps_its_nodes_busy_until_it_is_cancelled(cluster):
         actor=None,
         at=AT,
     )
-    (busy,) = snapshot.busy(cluster, AT)
-    assert (busy.kind, busy.nodes, busy.end_minute - busy.start_minute) == ("outage", ("sol-gb001",), 120)
+    (planned,) = queries.outages(cluster, AT)
+    assert (planned.period.lower, planned.period.upper) == (AT, AT + timedelta(hours=2))
+    assert [node.name for node in planned.nodes.all()] == ["sol-gb001"]
     health.cancel_outage(outage=outage, actor=None, at=AT)
-    assert snapshot.busy(cluster, AT) == []
+    assert not queries.outages(cluster, AT)
     with pytest.raises(WrongState):
         health.cancel_outage(outage=outage, actor=None, at=AT)
 

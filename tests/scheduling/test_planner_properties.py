@@ -15,7 +15,7 @@ from tests.scheduling.planner_referee import PlainFleet
 
 NOW = 1000
 SPAN = 40  # minutes of the window and of everything busy: small, so that things meet
-KEPT = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+KEPT = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def snapshot_of(fleet: PlainFleet) -> FleetSnapshot:

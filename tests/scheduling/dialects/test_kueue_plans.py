@@ -82,7 +82,7 @@ def states(draw):
     )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=states(), after=states(), cut=st.integers(0, 12))
 def test_no_step_of_any_plan_promises_more_than_is_healthy_and_every_plan_arrives(before, after, cut):
     server = server_with_nodes()

@@ -57,7 +57,7 @@ def states(draw):
     return DesiredState("sol", "slurm", "x", 1, AT, flavors=(FLAVOR,), teams=teams, reservations=draw(calendars()))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=states(), after=states(), cut=st.integers(0, 6))
 def test_from_any_state_to_any_other_every_command_is_accepted_and_the_second_plan_is_empty(before, after, cut):
     controller = SlurmController("lab", now=AT * 60 + 30)

@@ -91,7 +91,7 @@ PIECES = ["NodeName=", "a", " ", "\n", "State=", "[", "]", "1-3", "{", "}", '"',
 PIECES += ["SwitchName=", "Nodes=", "nodes", "&", "*", "\\", "include ", "\x0b", "\r", "STATE NODELIST", "BlockName="]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["slurm", "kubernetes"]),
     st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)),
