@@ -138,15 +138,26 @@ def test_a_dump_restores_everything_into_another_home(home: Path) -> None:
     dumped = first.command("dump", str(archive))
     assert dumped.returncode == 0, dumped.stderr
     assert archive.stat().st_mode & 0o777 == 0o600
+    _add_a_later_table(second.home)
     restored = second.command("restore", str(archive))
     assert restored.returncode == 0, restored.stderr
     databases = [Database(up.home) for up in (first, second)]
     people = [_rows(each.urls["DATABASE_URL"], "SELECT * FROM allocations_user ORDER BY id") for each in databases]
     assert people[0] and people[0] == people[1]
+    assert _rows(databases[1].urls["DATABASE_URL"], "SELECT to_regclass('later')") == [(None,)]
     with psycopg.connect(databases[1].urls["DATABASE_URL"]) as web, pytest.raises(psycopg.errors.InsufficientPrivilege):
         web.execute("DELETE FROM allocations_event")
     for each in databases:
         each.stop()
+
+
+def _add_a_later_table(home: Path) -> None:
+    """What a newer Berth than the dump's has: a table that the dump does not name, tied to one that it does."""
+    newer = Database(home)
+    bring_up_to_date({**newer.urls, "BERTH_HOME": str(home)}, servers.schema_stamp(newer.layout))
+    with psycopg.connect(newer.urls["DATABASE_OWNER_URL"]) as owner:
+        owner.execute("CREATE TABLE later (person bigint REFERENCES allocations_user)")
+    newer.stop()
 
 
 def test_a_file_that_is_no_dump_changes_nothing_and_exits_1(home: Path) -> None:
