@@ -17,10 +17,9 @@ class UsageParser(argparse.ArgumentParser):
 
 
 def _port(word: str) -> int:
-    number = int(word)
-    if not 0 < number < 65_536:
-        raise argparse.ArgumentTypeError(f"{word} is not between 1 and 65535")
-    return number
+    if not (word.isascii() and word.isdigit() and 0 < int(word[:6]) < 65_536):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number between 1 and 65535")
+    return int(word)
 
 
 def add_up_options(parser: argparse.ArgumentParser) -> None:

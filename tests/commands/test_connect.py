@@ -76,6 +76,7 @@ def test_a_line_that_makes_no_sense_is_a_usage_error(arguments: tuple[str, ...])
         (("sol", "--kind", "slurm", "--driver", "slurm_cli", "--conf", "/no/slurm.conf"), "there is no file"),
         (("sol", "--kind", "slurm", "--driver", "kubernetes", "--url", "https://x"), "does not reach a slurm"),
         (("sol", "--kind", "slurm", "--driver", "files", "--dir", "x", "--zone", "Mars/Base"), "time zone"),
+        (("sol", "--kind", "slurm", "--driver", "files", "--dir", "x", "--zone", "Europe"), "time zone"),
         (("Sol!", "--kind", "slurm", "--driver", "files", "--dir", "x"), "name"),
     ],
 )

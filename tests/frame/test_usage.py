@@ -47,11 +47,12 @@ def test_an_unknown_command_exits_64_and_starts_nothing(arguments: list[str], mo
         assert status == 64
 
 
-@pytest.mark.parametrize("port", ["0", "65536", "web"])
-def test_a_port_that_is_none_exits_64(port: str) -> None:
+@pytest.mark.parametrize("port", ["0", "65536", "web", "-1", "٣", "9" * 5000])
+def test_a_port_that_is_none_exits_64(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
-        entrance.main(["up", "--port", port])
+        entrance.main(["up", f"--port={port}"])
     assert exited.value.code == 64
+    assert "is not a number between 1 and 65535" in capsys.readouterr().err
 
 
 class Asking(BerthCommand):
