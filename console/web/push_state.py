@@ -55,7 +55,7 @@ def next_look_seconds(sign: OnCluster, reservation: Reservation, at: datetime) -
     """After how many seconds should the page look again? 0: nothing is expected to change by itself.
 
     While something moves it looks every few seconds; an open ask may be decided by others; a cluster without a
-    calendar changes at the start that is waited for.
+    calendar changes at the start that is waited for; what ends is looked for until it is proved gone.
     """
     if needs_look(sign):
         return _SOON_SECONDS
@@ -64,6 +64,12 @@ def next_look_seconds(sign: OnCluster, reservation: Reservation, at: datetime) -
     until_start = (reservation.start_at - at).total_seconds()
     if sign.state == "not_due" and until_start >= 0:
         return min(int(until_start) + 1, _LONGEST_SECONDS)
+    ended_at = reservation.released_at or reservation.end_at
+    since_end = (at - ended_at).total_seconds()
+    if -_LONGEST_SECONDS <= since_end < 0:
+        return int(-since_end) + 1
+    if since_end < _LONGEST_SECONDS and sign.verified_at is not None and sign.verified_at < ended_at <= at:
+        return _SOON_SECONDS
     return 0
 
 

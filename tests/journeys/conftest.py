@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from tests import parts
 
@@ -18,7 +19,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 _QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking")
 _FLAGS = (*_QUIET, "--disable-component-update", "--disable-sync", "--force-color-profile=srgb")
 # The browser reports each refused answer as a failed load; to a person these are the page's answer to wrong input.
-_ANSWERS = tuple(f"Failed to load resource: the server responded with a status of {status}" for status in (409, 422))
+_ANSWERS = tuple(
+    f"Failed to load resource: the server responded with a status of {status}" for status in (400, 409, 422)
+)
+# htmx names a request that a newer one replaced, or that the next page cut off, like a fault; real ones say sendError.
+_ABORTED = ("htmx:afterRequest", "htmx:sendAbort")
 # Told through the console, so that it arrives the same way as any other fault.
 _REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -36,6 +41,14 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_are_found() -> Iterator[None]:
+    """Nothing was collected for tests, which the server of static files would complain about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "WHITENOISE_AUTOREFRESH", True, raising=False)
+        yield
+
+
 @pytest.fixture
 def live(live_server: Any) -> str:
     """The console's address; the database is emptied after the test."""
@@ -50,7 +63,7 @@ def open_page(browser: Browser, live: str) -> Iterator[Callable[..., Page]]:
     contexts = []
 
     def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(_ANSWERS):
+        if message.type == "error" and not message.text.startswith((*_ANSWERS, *_ABORTED)):
             faults.append(message.text)
 
     def open_one(**options: Any) -> Page:

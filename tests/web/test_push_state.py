@@ -139,6 +139,17 @@ def test_the_page_of_an_open_ask_looks_again_for_the_decision(asked):
     assert next_look_seconds(sign(asked), asked, LATER) == 15
 
 
+def test_a_page_looks_until_what_ended_is_proved_gone(world, approved):
+    endpoint(approved, state="verified", verified_at=LATER)
+    applied(approved)
+    end = approved.end_at
+    assert next_look_seconds(sign(approved, end - timedelta(hours=1)), approved, end - timedelta(hours=1)) == 0
+    assert next_look_seconds(sign(approved, end - timedelta(seconds=9)), approved, end - timedelta(seconds=9)) == 10
+    assert next_look_seconds(sign(approved, end), approved, end) == 3
+    endpoint(approved, state="verified", verified_at=end)
+    assert next_look_seconds(sign(approved, end), approved, end) == 0
+
+
 def test_a_page_looks_again_at_the_start_that_it_waits_for(approved):
     Cluster.objects.filter(pk=approved.cluster_id).update(kind="kueue")
     endpoint(approved, state="verified", verified_at=LATER)
