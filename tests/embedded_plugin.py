@@ -1,7 +1,8 @@
 """Which database do tests use? A throw-away PostgreSQL, made in half a second, unless DATABASE_URL names one.
 
 Named in addopts (-p tests.embedded_plugin): pytest-django reads the settings before any conftest.py is loaded. With
-pytest-xdist only the controlling process starts the server; its workers inherit the environment.
+pytest-xdist each worker has a server of its own: transaction ids are counted across a whole server, so a long test in
+one database would hold back what another seals.
 """
 
 import atexit
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,9 @@ from console.embedded.layout import Layout
 from console.embedded.postgres import SUPERUSER, Postgres
 from console.embedded.roles import make_roles
 
+_OURS = "BERTH_TEST_SERVER"  # set beside a DATABASE_URL that names a server of this plugin
 _started_in: list[float] = []
+_stops: list[Callable[[], None]] = []
 
 
 def _start() -> None:
@@ -40,16 +44,19 @@ def _start() -> None:
     owner = os.getpid()
 
     def stop() -> None:
-        if os.getpid() == owner:  # a forked child that ends must not take the database along
+        # Once, and not by a forked child that ends: it must not take the database along.
+        if os.getpid() == owner and server.poll() is None:
             server.send_signal(signal.SIGQUIT)  # at once: nothing here is kept
             server.wait(10)
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
+    _stops.append(stop)
     postgres.wait(lambda: server.poll() is None)
     make_roles(postgres.url(SUPERUSER, "postgres"))
     # Tests run as the superuser: they make databases and empty tables whose triggers refuse it to everybody else.
     os.environ["DATABASE_URL"] = postgres.url(SUPERUSER)
+    os.environ[_OURS] = "1"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,7 +64,7 @@ def pytest_load_initial_conftests() -> None:
     """Starts the server before the settings are read."""
     os.environ["CELERY_BROKER_URL"] = "memory://"
     os.environ.pop("BERTH_BASE_URL", None)
-    if "DATABASE_URL" not in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+    if "DATABASE_URL" not in os.environ or _OURS in os.environ:
         began = time.perf_counter()
         _start()
         _started_in.append(time.perf_counter() - began)
@@ -66,3 +73,10 @@ def pytest_load_initial_conftests() -> None:
 def pytest_report_header() -> str | None:
     """Says so at the top of the run."""
     return f"embedded PostgreSQL started in {_started_in[0]:.2f} s" if _started_in else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Stops the server: a worker of pytest-xdist ends without the interpreter's own farewell."""
+    for stop in _stops:
+        stop()
