@@ -79,6 +79,15 @@ def disclose(user: User, reservation: Reservation) -> Disclosed:
     )
 
 
+def knows_names(user: User, cluster: Cluster) -> bool:
+    """Whether this person may read what the push says of a cluster: it names teams and reservations of everybody."""
+    return (
+        cluster.disclosure == Cluster.Disclosure.NAMES
+        or can(user, "cluster.operate", cluster)
+        or can(user, "audit.read")
+    )
+
+
 def disclosed_refusal(user: User, cluster: Cluster, refusal: Refusal) -> DisclosedRefusal:
     """The refusal as this person may read it; one query for the reservations that it names."""
     named = {cause.id for reason in refusal.reasons for cause in reason.by if cause.kind == "reservation"}

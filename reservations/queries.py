@@ -22,6 +22,7 @@ from reservations.disclosure import (
     DisclosedRefusal,
     disclose,
     disclosed_refusal,
+    knows_names,
 )
 from reservations.fleet_map import MapBlock, MapCell, MapRack, holders, map_of
 from reservations.models import Hold, Reservation
@@ -34,7 +35,8 @@ __all__ = [
     "DisclosedReason", "DisclosedRefusal", "FreeSpan", "Held", "Inbox", "InboxItem", "MapBlock", "MapCell", "MapRack",
     "Mine",
     "approved_at", "board", "disclose", "disclosed_refusal", "get_reservation", "held_by", "holders", "inbox",
-    "inbox_count", "map_of", "may_decide", "mine", "outcome_loaded", "racks_by_reservation", "visible_reservations",
+    "inbox_count", "knows_names", "map_of", "may_decide", "mine", "outcome_loaded", "racks_by_reservation",
+    "visible_reservations",
 ]  # fmt: skip
 RECENT = timedelta(days=14)
 

@@ -16,6 +16,7 @@ from console.api import lists
 from console.api.endpoint import Endpoint, person
 from console.models import ClusterEndpoint
 from reservations.moments import text_of
+from reservations.queries import knows_names
 
 
 class Clusters(Endpoint):
@@ -61,10 +62,10 @@ def shapes(user: User, rows: Sequence[Cluster]) -> list[dict[str, Any]]:
     """The JSON objects of clusters; five queries however many they are."""
     counted = {each.cluster.pk: each for each in queries.fleet(user)}
     endpoints = {each.cluster_id: each for each in ClusterEndpoint.objects.filter(cluster__in=rows)}
-    return [_shape(row, counted[row.pk], endpoints.get(row.pk)) for row in rows]
+    return [_shape(user, row, counted[row.pk], endpoints.get(row.pk)) for row in rows]
 
 
-def _shape(cluster: Cluster, counts: ClusterCounts, endpoint: ClusterEndpoint | None) -> dict[str, Any]:
+def _shape(user: User, cluster: Cluster, counts: ClusterCounts, endpoint: ClusterEndpoint | None) -> dict[str, Any]:
     return {
         "name": cluster.name,
         "kind": cluster.kind,
@@ -83,16 +84,16 @@ def _shape(cluster: Cluster, counts: ClusterCounts, endpoint: ClusterEndpoint | 
         "healthy_node_count": counts.healthy_nodes,
         "total_gpus": counts.gpus,
         "healthy_gpus": counts.healthy_gpus,
-        "push": None if endpoint is None else _push(cluster, endpoint),
+        "push": None if endpoint is None else _push(user, cluster, endpoint),
     }
 
 
-def _push(cluster: Cluster, endpoint: ClusterEndpoint) -> dict[str, Any]:
+def _push(user: User, cluster: Cluster, endpoint: ClusterEndpoint) -> dict[str, Any]:
     """How the push stands: verified only while no newer generation waits."""
     is_behind = cluster.desired_generation > cluster.applied_generation
     return {
         "state": "pending" if is_behind and endpoint.state in ("verified", "idle") else endpoint.state,
-        "sentence": endpoint.sentence,
+        "sentence": endpoint.sentence if knows_names(user, cluster) else "",
         "desired_generation": cluster.desired_generation,
         "applied_generation": cluster.applied_generation,
         "updated_at": or_null(endpoint.read_at),

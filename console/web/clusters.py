@@ -22,6 +22,7 @@ from console.web import phrases
 from console.web.access import page, require
 from console.web.fleet import cluster_of
 from console.web.request import PersonRequest
+from reservations import queries
 from scheduling.dialects import KINDS, dialect
 
 SIGNS = {
@@ -64,7 +65,8 @@ def clusters(request: PersonRequest) -> HttpResponse:
     rows = []
     for cluster in visible_to(request.user, Cluster).select_related("endpoint").order_by("name"):
         endpoint = getattr(cluster, "endpoint", None)
-        rows.append({"cluster": cluster, "endpoint": endpoint, "sign": sign_of(cluster, endpoint)})
+        told = endpoint.sentence if endpoint and queries.knows_names(request.user, cluster) else ""
+        rows.append({"cluster": cluster, "endpoint": endpoint, "sign": sign_of(cluster, endpoint), "told": told})
     behind = sum(row["sign"][0] in ("cross", "triangle") for row in rows)
     sentence = f"{phrases.amount(len(rows), 'cluster')}; " + (
         f"{behind} need a look." if behind else "every one that is looked at is in step."
@@ -92,11 +94,13 @@ def cluster(request: PersonRequest, name: str) -> HttpResponse:
     objects = list(ObservedObject.objects.filter(cluster=found))
     plans = list(PushPlan.objects.filter(cluster=found).prefetch_related("steps")[:10])
     operates = can(request.user, "cluster.operate", found)
+    knows_names = queries.knows_names(request.user, found)
     context: dict[str, Any] = {
         "cluster": found,
         "endpoint": endpoint,
         "sign": sign_of(found, endpoint),
         "operates": operates,
+        "knows_names": knows_names,
         "reads_plans": can(request.user, "audit.read"),
         "modes": _modes(found, endpoint) if endpoint else [],
         "mode_words": MODES,
@@ -105,9 +109,9 @@ def cluster(request: PersonRequest, name: str) -> HttpResponse:
         "foreign": [each for each in objects if each.state == "foreign"],
         "plans": [(plan, PLAN_SIGNS[plan.state]) for plan in plans],
         "waiting": next((plan for plan in plans if plan.state == "waiting"), None),
-        "compromises": _compromises(plans),
+        "compromises": _compromises(plans) if knows_names else [],
         "who": _operators(found) if not operates else [],
-        "sentence": _sentence(found, endpoint),
+        "sentence": _sentence(found, endpoint, knows_names),
     }
     if operates or context["reads_plans"]:
         context["events"] = [_event(each) for each in events_of("cluster", found.name)[:20]]
@@ -125,13 +129,13 @@ def _event(event: Event) -> dict[str, Any]:
     }
 
 
-def _sentence(cluster: Cluster, endpoint: ClusterEndpoint | None) -> str:
+def _sentence(cluster: Cluster, endpoint: ClusterEndpoint | None, knows_names: bool) -> str:
     if endpoint is None:
         return f"{cluster.name} has an inventory and no endpoint: nothing is pushed there."
     wanted = f"Wanted generation {cluster.desired_generation}, has {cluster.applied_generation}."
     if cluster.frozen_at is not None:
         return f"Frozen: {cluster.frozen_reason}. {wanted}"
-    return f"{endpoint.sentence} {wanted}".strip()
+    return f"{endpoint.sentence} {wanted}".strip() if knows_names else wanted
 
 
 def _modes(cluster: Cluster, endpoint: ClusterEndpoint) -> list[tuple[str, str, str]]:

@@ -67,7 +67,7 @@ def home(request: PersonRequest) -> HttpResponse:
         "columns": [{"label": label} for label in ("Reservation", "Where", "When", "State", "On the cluster")],
         "requests": _rows([*mine.asks, *mine.recent][:MOST_ROWS], signs, at),
         "gauges": _gauges(user, at) if belongs else [],
-        "clusters": _clusters() if operates or not belongs else [],
+        "clusters": _clusters(user) if operates or not belongs else [],
         "team_names": ", ".join(sorted(held.lead_paths | held.member_paths)),
     }
     return render(request, "home.html", context)
@@ -234,7 +234,7 @@ def _reserved_gpus(allocations: Iterable[Allocation], at: datetime) -> dict[int,
     return {pk: (firm[pk], provisional[pk]) for pk in ids}
 
 
-def _clusters() -> list[dict[str, Any]]:
+def _clusters(user: User) -> list[dict[str, Any]]:
     """Every cluster with where its push stands; two queries."""
     endpoints = {each.cluster_id: each for each in ClusterEndpoint.objects.all()}
     shown = []
@@ -243,7 +243,6 @@ def _clusters() -> list[dict[str, Any]]:
         shape, word = _ENDPOINT_SIGNS[endpoint.state] if endpoint else ("ring", "not connected")
         if cluster.frozen_at is not None:
             shape, word = "triangle", "frozen"
-        shown.append(
-            {"cluster": cluster, "shape": shape, "word": word, "sentence": endpoint.sentence if endpoint else ""}
-        )
+        sentence = endpoint.sentence if endpoint and queries.knows_names(user, cluster) else ""
+        shown.append({"cluster": cluster, "shape": shape, "word": word, "sentence": sentence})
     return shown
