@@ -101,12 +101,6 @@ def zone_name(_: object) -> str:
     return timezone.get_current_timezone_name()
 
 
-@register.filter
-def utc_title(at: datetime) -> str:
-    """The moment in UTC, for a title attribute."""
-    return phrases.zones_of(at)
-
-
 @register.simple_tag
 def control(field: BoundField, hint: str = "") -> SafeString:
     """The widget of a form field, tied to the hint and the error that components/field.html writes beside it."""

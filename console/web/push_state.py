@@ -33,11 +33,6 @@ class OnCluster:
     sentence: str
     verified_at: datetime | None = None
 
-    @property
-    def is_settled(self) -> bool:
-        """Nothing more is expected to change by itself within seconds."""
-        return self.state in ("verified", "not_due", "gone", "over")
-
 
 def on_cluster_signs(reservations: Sequence[Reservation], at: datetime) -> Mapping[int, OnCluster]:
     """The third sign of each, by reservation id; two queries for all of them. Their clusters must be loaded."""
