@@ -16,6 +16,7 @@ from allocations.services.teams import add_person, checked_email, grant_role, se
 
 FIRST_ADMIN_LIVES = timedelta(hours=24)
 INVITATION_LIVES = timedelta(days=7)
+NO_ROLE = ""
 
 
 def create_invitation(
@@ -24,14 +25,16 @@ def create_invitation(
     """A one-time link for this address: the row and the token, which is kept nowhere. A newer one ends older ones.
 
     The token goes to the address and is never shown to who invites. With a team: a lead invites a member or lead, for
-    7 days. Without: `role` "admin" makes a first admin, for 24 hours, and only the machine itself (actor None) or an
-    admin may do that.
+    7 days. Without: `role` "admin" makes a first admin, and NO_ROLE lets somebody known choose a first password, for 24
+    hours; only the machine itself (actor None) or an admin may do that.
     """
     require(actor, "team.manage" if team else "admin.grant_roles", team)
     email = checked_email(email)
-    allowed = Membership.Role.values if team else ["admin"]
+    allowed = Membership.Role.values if team else ["admin", NO_ROLE]
     if role not in allowed:
-        raise Invalid(f"One is invited as {' or '.join(allowed)}.", Fault("/role", "invalid", str(role)))
+        raise Invalid(f"One is invited as {' or '.join(filter(None, allowed))}.", Fault("/role", "invalid", str(role)))
+    if role == NO_ROLE and not User.objects.filter(email__iexact=email).exists():
+        raise Invalid(f"Nobody here has the address {email}: a policy file or a lead adds them first.")
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         Invitation.objects.filter(email=email, team=team, used_at=None, expires_at__gt=at).update(expires_at=at)
@@ -90,7 +93,7 @@ def accept_invitation(*, token: str, name: str, password: str, zone: str = "UTC"
             user.save(update_fields=("password",))
         if invitation.team is not None:
             set_member(team=invitation.team, user=user, role=invitation.role, actor=None, at=at)
-        else:
+        elif invitation.role != NO_ROLE:
             grant_role(user=user, role=invitation.role, actor=None, at=at)
         invitation.used_at = at
         invitation.save(update_fields=("used_at",))

@@ -31,6 +31,25 @@ def test_first_admin_refuses_what_is_no_address():
     assert not Invitation.objects.exists()
 
 
+@pytest.mark.django_db
+def test_invite_lets_somebody_known_choose_a_first_password_and_gives_no_role(capsys):
+    teams.add_person(email="ada@x.example", name="Ada", actor=None, at=timezone.now())
+    call_command("invite", "ada@x.example")
+    token = capsys.readouterr().out.strip().rpartition("/")[2]
+    person = invitations.accept_invitation(
+        token=token, name="Ada", password="a long enough sentence", at=timezone.now()
+    )
+    assert person.check_password("a long enough sentence")
+    assert not person.role_grants.exists()
+
+
+@pytest.mark.django_db
+def test_invite_refuses_who_is_not_known_here():
+    with pytest.raises(CommandError, match="Nobody here has the address"):
+        call_command("invite", "stranger@x.example")
+    assert not Invitation.objects.exists()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_audit_verify_seals_holds_and_then_finds_what_was_changed(capsys):
     teams.add_team(name="acme", actor=None, at=timezone.now())

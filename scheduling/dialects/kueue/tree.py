@@ -61,6 +61,8 @@ def draw_tree(desired: DesiredState, gpu_model: str, flavors: tuple[DesiredFlavo
     for account in reversed(tree.parents_first()):  # whoever is above a used team is used
         if account in used and tree.teams[account].parent:
             used.add(tree.teams[account].parent)
+    if not used:  # a pool that nobody can reach; and its name would change with the first team that can
+        return ()
     root = tree.root()
     top = team_name(root or _ABOVE_ALL, gpu_model)
     pools = {flavor: gpus for flavor, gpus in desired.pool_gpus if flavor in names}

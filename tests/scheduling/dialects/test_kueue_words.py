@@ -321,3 +321,10 @@ def test_a_file_that_is_no_yaml_or_holds_other_kinds_is_refused():
         with pytest.raises(DialectError) as caught:
             KUEUE.parse_files({"kueue.yaml": text})
         assert caught.value.code == "unreadable_answer"
+
+
+def test_no_cohort_stands_for_a_model_that_no_team_uses():
+    state = replace(demo_state("kueue"), teams=(), reservations=())
+    drawn = {(item.object_class, item.name) for item in KUEUE.render(state, None).objects}
+    assert not {name for object_class, name in drawn if object_class in ("Cohort", "ClusterQueue")}
+    assert ("ResourceFlavor", "gb200-nvl72") in drawn
