@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.test import TestCase
+from kombu import pools
 from kombu.exceptions import OperationalError
 
 from allocations import wake
@@ -36,7 +37,7 @@ def dead_broker() -> Iterator[None]:
 
 
 def _forget_connections() -> None:
-    app.pool.force_close_all()
+    pools.reset()  # a pool that was only closed would be handed out again for the same address
     app._pool = None
     app.amqp._producer_pool = None
     app.amqp.__dict__.pop("producer_pool", None)
