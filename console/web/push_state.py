@@ -110,6 +110,8 @@ def _on_its_way(cluster: Cluster, stands: Standing, verified_at: datetime | None
         deed = "show it" if stands.is_wanted else "let it go"
         return OnCluster("pending", "half", "pending", f"{cluster.name} will {deed} within a minute.", verified_at)
     told = stands.endpoint.sentence if stands.endpoint else ""
+    if cluster.disclosure == Cluster.Disclosure.BARE:
+        told = ""  # what the push says may name what belongs to others
     return OnCluster(stands.state, *shown, told or f"{cluster.name} is being written to.", verified_at)
 
 

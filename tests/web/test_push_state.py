@@ -191,3 +191,10 @@ def test_the_signs_of_many_cost_two_queries(world, approved, django_assert_num_q
     rows = list(Reservation.objects.select_related("cluster"))
     with django_assert_num_queries(2):
         on_cluster_signs(rows * 3, LATER)
+
+
+def test_a_cluster_that_discloses_no_names_says_none_in_the_sentence_of_its_push(approved):
+    endpoint(approved, state="failed", sentence="berth-R-999 of another team stands in the way")
+    assert "R-999" in sign(approved).sentence
+    Cluster.objects.filter(pk=approved.cluster_id).update(disclosure="bare")
+    assert sign(approved).state == "failed" and "R-999" not in sign(approved).sentence
