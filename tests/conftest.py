@@ -4,18 +4,29 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db.backends.postgresql.operations import DatabaseOperations
 
 from tests import parts
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 # The quiet study first: where it is wrong, everything above it is. Real servers and browsers come last.
 _ORDER = ("scheduling", "allocations", "reservations", "house", "frame", "drivers", "web", "api", "scenarios", "golden")
 _LAST = ("races", "real", "journeys")
 # With pytest-xdist one worker runs all of these, one after the other: they start servers that would starve each other.
 _TOGETHER = ("frame", "races", "real", "journeys")
+_CHROMIUM_FLAGS = (
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--force-color-profile=srgb",
+)
 
 
 def _room(item: pytest.Item) -> str:
@@ -38,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("servers"))
         if room == "journeys":
             item.add_marker(pytest.mark.part("chromium"))
-    if any(_room(item) == "journeys" for item in items):
+    if any("browser" in getattr(item, "fixturenames", ()) for item in items):
         # Playwright keeps an event loop in the thread of the test, in which Django would refuse every query.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
@@ -51,6 +62,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                 if parts.is_failure(name):
                     pytest.fail(f"CI: {why}", pytrace=False)
                 pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """One Chromium for all tests of a worker: Playwright can be started only once in a process."""
+    from playwright.sync_api import sync_playwright
+
+    flags = [*_CHROMIUM_FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(_CHROMIUM_FLAGS)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=parts.chromium(), args=flags)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -60,6 +60,7 @@ def under_https(code: str) -> str:
         "BERTH_BASE_URL": "https://berth.example",
         "DJANGO_SETTINGS_MODULE": "console.settings",
     }
+    environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # set for the browser's tests, and no installation has it
     line = [sys.executable, "-c", f"import django; django.setup()\n{code}"]
     ran = subprocess.run(line, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

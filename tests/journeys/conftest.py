@@ -4,20 +4,15 @@ Every page fails its test, at the end, on a violation of the Content-Security-Po
 the browser's console. `page` is one person's browser; `open_page` opens another one, with cookies of its own.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from tests import parts
-
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: manage.py test installs it")
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
-_QUIET = ("--disable-quic", "--no-first-run", "--disable-background-networking")
-_FLAGS = (*_QUIET, "--disable-component-update", "--disable-sync", "--force-color-profile=srgb")
 # The browser reports each refused answer as a failed load; to a person these are the page's answer to wrong input.
 _ANSWERS = tuple(
     f"Failed to load resource: the server responded with a status of {status}" for status in (400, 409, 422)
@@ -29,16 +24,6 @@ _REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP: ${event.violatedDirective} refused ${event.blockedURI || event.sample} on ${location.pathname}`));
 """
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the run."""
-    flags = [*_FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(_FLAGS)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=parts.chromium(), args=flags)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,10 +12,8 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from console.web import ui_examples
-from tests import parts
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
-ARGUMENTS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 pytestmark = pytest.mark.part("chromium")
 
@@ -56,16 +54,6 @@ def address() -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_port}/ui/"
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=parts.chromium(), args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 def _open(browser, address: str, theme: str = "light", width: int = 1280):
