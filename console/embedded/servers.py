@@ -13,7 +13,8 @@ from console.embedded.layout import Layout
 from console.embedded.postgres import SUPERUSER, Postgres
 from console.embedded.processes import ProcessTree, Server
 
-JOINED_NAMES = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL")
+SERVER_NAMES = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL")
+JOINED_NAMES = (*SERVER_NAMES, "BERTH_BASE_URL")  # what a command takes over from a running console
 
 
 def schema_stamp(layout: Layout) -> Path:
@@ -64,4 +65,4 @@ def start_broker(tree: ProcessTree) -> str:
 
 def given_urls() -> dict[str, str]:
     """The URLs that the environment names."""
-    return {name: os.environ[name] for name in JOINED_NAMES if os.environ.get(name)}
+    return {name: os.environ[name] for name in SERVER_NAMES if os.environ.get(name)}

@@ -64,7 +64,8 @@ def _told(done: Reservation, is_yes: bool) -> str:
     if not is_yes:
         return f"{done.public_id} is rejected. The racks are free."
     if done.decision == Reservation.Decision.APPROVED:
-        return f"{done.public_id} is approved; {done.cluster.name} will show it within a minute."
+        start = phrases.moment(done.start_at, timezone.get_current_timezone())
+        return f"{done.public_id} is approved from {start}; {done.cluster.name} will show it within a minute."
     return f"Your yes to {done.public_id} is recorded; it waits for another."
 
 

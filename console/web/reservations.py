@@ -75,7 +75,10 @@ def reservation(request: PersonRequest, public_id: str) -> HttpResponse:
 def state(request: PersonRequest, public_id: str) -> HttpResponse:
     """The part that changes while the cluster is written to; the page asks for it again by itself."""
     found = queries.get_reservation(request.user, public_id)
-    return render(request, "reservation_state.html", _state(found, timezone.now()))
+    response = render(request, "reservation_state.html", _state(found, timezone.now()))
+    if request.GET.get("version", str(found.version)) != str(found.version):
+        response["HX-Refresh"] = "true"  # the reservation itself changed: the whole page tells of it
+    return response
 
 
 @page("reservation.withdraw")

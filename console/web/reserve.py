@@ -59,7 +59,8 @@ def answer(request: PersonRequest) -> HttpResponse:
         "is_swap": True,
         "live_hints": [(form[name].id_for_label, hints.get(name, form[name].help_text)) for name in LIVE_HINTS],
         "moved_start": start is not None,
-        "new_flavors": form["flavor"].value() != query.get("flavor"),
+        "new_flavors": form["flavor"].value() != query.get("flavor")
+        or form["cluster"].value() != query.get("shown_cluster"),
     }
     response = render(request, "answer.html", context)
     filled = {name: value for name, value in form.data.items() if value not in ("", None)}

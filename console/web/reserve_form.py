@@ -146,7 +146,7 @@ class ReservationForm(forms.Form):
 def typed(query: Mapping[str, Any], choices: Choices, user: User, at: datetime) -> dict[str, Any]:
     """What the form starts from: the query with a team, cluster and flavor that exist, and moments in the zone.
 
-    A cluster without the flavor shows its first one, so that choosing another cluster gives a whole form again.
+    A cluster without the flavor shows its first with GPUs, so that choosing another cluster gives a whole form again.
     """
     data = {name: query[name] for name in ReservationForm.base_fields if name in query}
     zone = timezone.get_current_timezone()
@@ -158,7 +158,8 @@ def typed(query: Mapping[str, Any], choices: Choices, user: User, at: datetime) 
         data |= _first_place(choices, choices.teams.get(data.get("team", "")), at)
     flavors = choices.flavors.get(data["cluster"], {})
     if data.get("flavor") not in flavors:
-        data["flavor"] = next(iter(flavors), "")
+        with_gpus = (name for name, flavor in flavors.items() if flavor.gpus_per_node)
+        data["flavor"] = next(with_gpus, next(iter(flavors), ""))
     if not any(name in query for name in ("racks", "nodes", "gpus")):
         data["racks"] = 1
     data.setdefault("duration", "1 day")

@@ -1,5 +1,6 @@
 """How does an ask become firm? (the verdict is recorded, the place looked at again under the lock, then pushed)"""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -136,9 +137,17 @@ def _settle_place(reservation: Reservation, cluster: Cluster, reader: User, at: 
     return {
         "nodes": fold(held.nodes),
         "start_at": text_of(moment_of(held.start_minute)),
-        "sentence": f"Placed anew, because {why.rstrip('.')}: {fold(found.nodes)} instead of {fold(held.nodes)}"
-        + (f", from {text_of(reservation.start_at)}." if found.start_minute != held.start_minute else "."),
+        "sentence": f"Placed anew, because {why.rstrip('.')}: {', '.join(_moved(held, found)) or 'where it was'}.",
     }
+
+
+def _moved(held: Placement, found: Placement) -> Iterator[str]:
+    """What is different at the new place, old after new."""
+    if found.nodes != held.nodes:
+        yield f"{fold(found.nodes)} instead of {fold(held.nodes)}"
+    if found.start_minute != held.start_minute:
+        starts, started = text_of(moment_of(found.start_minute)), text_of(moment_of(held.start_minute))
+        yield f"from {starts} instead of {started}"
 
 
 def _check_limits(reservation: Reservation, view: FleetSnapshot, found: Placement, at: datetime) -> None:

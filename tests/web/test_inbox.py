@@ -47,7 +47,7 @@ def test_the_inbox_is_for_those_who_decide(visit, who, status):
 def test_an_approval_is_told_with_what_comes_next(visit, asked, words):
     response = post(visit("approver"), asked, "approve", reason="Last run before the deadline.")
     says = words(response)
-    assert f"{asked.public_id} is approved; sol will show it within a minute." in says
+    assert f"{asked.public_id} is approved from " in says and "; sol will show it within a minute." in says
     assert "Nothing waits for you. Last decision:" in says
     assert Reservation.objects.get().decision == "approved"
     assert Decision.objects.get().reason == "Last run before the deadline."

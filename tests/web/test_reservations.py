@@ -217,3 +217,9 @@ def test_an_ask_whose_hold_ran_out_is_not_said_to_wait(visit, asked):
         (row,) = visit("lead").get("/reservations").context["rows"]
     signs = " ".join(row["cells"][4:])
     assert "lapsed" in signs and "over" in signs and "never there" in signs and "waits" not in signs
+
+
+def test_a_page_that_shows_an_older_version_is_told_to_load_again(visit, asked):
+    address = f"/reservations/{asked.public_id}/state"
+    assert "HX-Refresh" not in visit("lead", htmx=True).get(f"{address}?version={asked.version}")
+    assert visit("lead", htmx=True).get(f"{address}?version={asked.version - 1}")["HX-Refresh"] == "true"

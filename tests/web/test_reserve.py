@@ -174,6 +174,18 @@ def test_flavors_follow_the_cluster(world, visit):
     assert '<option value="h200" selected>' in field and "gb200" not in field
 
 
+def test_flavors_follow_a_cluster_that_has_one_of_the_same_name(visit):
+    answer, swapped = "/reservations/new/answer", b'id="id_flavor_field" hx-swap-oob'
+    assert swapped in visit("lead", htmx=True).get(answer, {**ASK, "shown_cluster": "luna"}).content
+    assert swapped not in visit("lead", htmx=True).get(answer, {**ASK, "shown_cluster": "sol"}).content
+
+
+def test_a_cluster_alone_starts_with_a_flavor_that_has_gpus(world, visit):
+    Flavor.objects.create(cluster=world.cluster, name="a-cpu", gpus_per_node=0, nodes_per_rack=1)
+    page = visit("lead").get("/reservations/new", {"cluster": "sol", "racks": "2"}).content.decode()
+    assert '<option value="gb200" selected>' in page
+
+
 def test_moments_in_a_link_are_shown_in_the_persons_zone(world, visit):
     type(world.lead).objects.filter(pk=world.lead.pk).update(zone="Asia/Tokyo")
     response = visit("lead").get("/reservations/new", {**ASK, "earliest_start_at": "2027-01-06T09:00:00Z"})
