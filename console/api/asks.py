@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from allocations.errors import DomainError, Fault
 from allocations.models import Allocation, Team, User
 from allocations.permissions import visible_to
+from allocations.public_ids import number_of
 from console.api import body
 from console.api.clusters import cluster_of, missing
-from console.api.endpoint import number_of, person
+from console.api.endpoint import person
 from reservations.spec_json import spec_from
 
 _TEAM_ID = re.compile(r"T-\d{1,18}", re.ASCII)

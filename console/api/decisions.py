@@ -9,9 +9,10 @@ from rest_framework.response import Response
 
 from allocations.errors import Fault, Invalid, NotFound
 from allocations.models import Decision, User
+from allocations.public_ids import number_of
 from console.api import body, idempotency, lists
 from console.api.clusters import missing
-from console.api.endpoint import Endpoint, number_of, person
+from console.api.endpoint import Endpoint, person
 from console.api.idempotency import Answer
 from console.api.reservation_shape import one
 from reservations import queries

@@ -88,13 +88,5 @@ def token(request: Request) -> ApiToken:
     return request.auth
 
 
-def number_of(public_id: str, letter: str) -> int:
-    """131 for ("R-131", "R"). Raises NotFound for what is no such id."""
-    kind, _, number = public_id.partition("-")
-    if kind != letter or not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise NotFound()
-    return int(number)
-
-
 def _unknown(name: str) -> Fault:
     return Fault(f"?{name[:80]}", "unknown_key", f"There is no parameter {name[:40]!r} here.")

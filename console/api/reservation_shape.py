@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from allocations.errors import NotFound
 from allocations.models import User
 from allocations.permissions import can, rights
+from allocations.public_ids import number_of
 from console.api.clusters import or_null
-from console.api.endpoint import number_of
 from console.push.standing import Standing, name_on_cluster, standings
 from reservations import queries, states
 from reservations.holdings import HeldNode, holdings

@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from allocations.errors import DomainError, Fault, Invalid
+from allocations.public_ids import number_of
 from console.api import asks, body, etags, idempotency, lists
-from console.api.endpoint import Endpoint, number_of, person, token
+from console.api.endpoint import Endpoint, person, token
 from console.api.idempotency import Answer
 from console.api.reservation_shape import one, readable, shapes
 from reservations.holdings import holdings
