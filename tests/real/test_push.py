@@ -1,7 +1,6 @@
 """Does a reservation come from an approval to a real slurmctld, verified, put back and taken away?"""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -195,19 +194,6 @@ def test_a_node_drained_on_the_controller_is_drained_here(world: World, slurm: L
     assert not Node.objects.filter(is_drained=True).exists()
 
 
-@pytest.fixture
-def people(slurm: LocalSlurm, world: World, endpoint: ClusterEndpoint) -> Iterator[None]:
-    """A user in each of two teams' accounts. Jobs of other users can be sent by root alone."""
-    if os.geteuid() != 0:
-        pytest.skip("only root sends jobs of other users")
-    push(endpoint)  # makes nothing yet
-    yield
-    jobs = slurm.run("squeue", "-h", "-o", "%A").split()
-    if jobs:
-        slurm.run("scancel", *jobs, check=False)
-        wait_until(lambda: not slurm.run("squeue", "-h", "-o", "%A").split(), 20)
-
-
 def send(slurm: LocalSlurm, script: Path, user: str, account: str, reservation: Reservation) -> str:
     """Send a one-node job into the reservation; what sbatch said on its output ("" when it was refused)."""
     return slurm.run(
@@ -217,14 +203,17 @@ def send(slurm: LocalSlurm, script: Path, user: str, account: str, reservation: 
     ).strip()  # fmt: skip
 
 
-@pytest.mark.usefixtures("people")
 def test_the_team_runs_a_job_in_its_reservation_and_another_team_is_refused(
-    world: World, endpoint: ClusterEndpoint, slurm: LocalSlurm, tmp_path: Path
+    world: World,
+    endpoint: ClusterEndpoint,
+    slurm: LocalSlurm,
+    put_into: Callable[[str, str], None],
+    tmp_path: Path,
 ) -> None:
     reservation = reserve(world)
     assert push(endpoint).ended == "verified"
-    for user, account in (("u0000", "vision"), ("u0001", "speech")):
-        slurm.run("sacctmgr", "-i", "add", "user", user, f"account={account}", "cluster=local", check=False)
+    put_into("u0000", "vision")
+    put_into("u0001", "speech")
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\nexit 0\n")
     assert send(slurm, script, "u0001", "speech", reservation) == ""

@@ -1,7 +1,7 @@
 """Does the Slurm driver read and write a real controller, and say rightly when it is gone?"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,10 +117,11 @@ def test_a_stopped_controller_is_unreachable_and_comes_back(slurm: LocalSlurm, s
     assert plan_of(slurm_driver, state).is_empty
 
 
-def test_a_real_job_runs_in_its_reservation(slurm: LocalSlurm, slurm_driver: SlurmCommands) -> None:
+def test_a_real_job_runs_in_its_reservation(
+    slurm: LocalSlurm, slurm_driver: SlurmCommands, put_into: Callable[[str, str], None]
+) -> None:
     push(slurm_driver, desired(replace(booking("R-5", 0), start_minute=NOW)))
-    if "u0001" not in slurm.run("sacctmgr", "-nP", "show", "user", "format=user"):
-        slurm.run("sacctmgr", "-i", "add", "user", "u0001", "account=ocean")
+    put_into("u0001", "ocean")
     slurm.run("scontrol", "update", "nodename=gb001", "state=power_up")  # a job would wait for it up to 30 s
     assert wait_until(lambda: slurm.run("sinfo", "-h", "-n", "gb001", "-o", "%t").strip() in ("resv", "idle"), 60)
     sent = slurm.run(
@@ -132,7 +133,6 @@ def test_a_real_job_runs_in_its_reservation(slurm: LocalSlurm, slurm_driver: Slu
     assert wait_until(lambda: slurm.run(*shown).startswith("RUNNING gb0"), 90), slurm.run(
         "scontrol", "show", "job", job
     )
-    slurm.run("scancel", job)
 
 
 @pytest.fixture
