@@ -120,6 +120,12 @@ class RoleGrant(models.Model):
         ordering = ("user", "role")
         constraints = (
             models.CheckConstraint(name="role_has_one_scope", condition=Q(team__isnull=True) | Q(cluster__isnull=True)),
+            models.UniqueConstraint(
+                name="role_is_held_once",
+                fields=("user", "role", "team", "cluster"),
+                condition=Q(ended_at=None),
+                nulls_distinct=False,
+            ),
         )
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from allocations.errors import Invalid, NotAllowed, NotFound, WrongState
 from allocations.models import Event, Invitation, Membership, RoleGrant, Team
@@ -105,6 +106,16 @@ def test_a_role_is_granted_once_and_only_by_an_admin():
     assert teams.grant_role(user=user, role="approver", actor=None, at=AT) == first
     with pytest.raises(NotAllowed):
         teams.grant_role(user=user, role="admin", actor=user, at=AT)
+
+
+def test_the_database_holds_no_role_twice_but_bears_one_that_ended():
+    user, acme = person("ada"), teams.add_team(name="acme", actor=None, at=AT)
+    for team in (None, acme):
+        held = RoleGrant.objects.create(user=user, role="approver", team=team)
+        with pytest.raises(IntegrityError, match="role_is_held_once"), transaction.atomic():
+            RoleGrant.objects.create(user=user, role="approver", team=team)
+        RoleGrant.objects.filter(pk=held.pk).update(ended_at=AT)
+        RoleGrant.objects.create(user=user, role="approver", team=team)
 
 
 def test_a_first_admin_comes_in_by_a_link_once_within_a_day():
