@@ -100,8 +100,8 @@ class Supervisor:
             self._migrate,
             self._refuse_open_demo,
             self._start_web,
-            self._seed,  # the web answers meanwhile: the first page does not wait for the demo fleet
             self._start_celery,
+            self._seed,  # the rest runs meanwhile: it is one transaction, and nothing of it is seen until it is whole
             self._connect_slurm,
         )
         for step in steps:
