@@ -10,6 +10,7 @@ from django.utils import timezone
 from console.management.base import BerthCommand
 from console.models import ClusterEndpoint
 from console.push import closing, pipeline, record
+from scheduling.plan import Change
 
 EXIT = {
     "equal": 0,
@@ -49,11 +50,19 @@ class Command(BerthCommand):
         for step in outcome.steps:
             self.stdout.write(f"  {step.verb} {step.object_class} {step.name}")
             for change in step.changes:
-                self.stdout.write(
-                    f"    {change.attribute}: {record.plain(change.before)} -> {record.plain(change.after)}"
-                )
+                self.stdout.write(f"    {change.attribute}: {_told(change)}")
         for each in outcome.compromises:
             self.stdout.write(f"  cannot hold: {each.sentence}")
+
+
+def _told(change: Change) -> str:
+    """What was and what will be; where nothing was, or nothing will be, only the other."""
+    before, after = (
+        "(empty)" if each == "" else each for each in (record.plain(change.before), record.plain(change.after))
+    )
+    if before is None:
+        return f"{after}"
+    return f"{before}, to be removed" if after is None else f"{before} -> {after}"
 
 
 def _json(cluster: str, outcome: closing.Outcome) -> dict[str, Any]:
