@@ -35,11 +35,6 @@ class Outcome:
     converging: tuple[Converging, ...] = field(default=())
 
 
-def vars_of_change(change: Any) -> dict[str, Any]:
-    """A change as a plain mapping."""
-    return {"attribute": change.attribute, "before": record.plain(change.before), "after": record.plain(change.after)}
-
-
 def told(seen: Look) -> Outcome:
     """What a dry run says."""
     if seen.plan.is_empty and not seen.converging:

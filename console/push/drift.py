@@ -4,7 +4,7 @@ from datetime import datetime
 
 from allocations.events import record as record_event
 from console.models import ClusterEndpoint, ObservedObject, PushPlan
-from console.push import closing, record
+from console.push import record
 from console.push.look import Look
 from scheduling.plan import Step
 
@@ -46,6 +46,6 @@ def tell(endpoint: ClusterEndpoint, drifted: list[Step], at: datetime) -> None:
             actor=None,
             at=at,
             cluster=endpoint.cluster,
-            before={"object": step.name, "changes": [closing.vars_of_change(each) for each in step.changes]},
+            before={"object": step.name, "changes": record.changes_of(step)},
             sentence=f"{step.object_class} {step.name} {happened} {endpoint.cluster.name} by hand.",
         )

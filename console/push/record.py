@@ -28,12 +28,27 @@ def fingerprint(steps: Iterable[Step]) -> str:
 
     Commands do not count: the same change is spelled anew at each moment (the start of what has begun).
     """
-    told = [[step.verb, step.object_class, step.name, _changes(step)] for step in steps]
+    told = [[step.verb, step.object_class, step.name, changes_of(step)] for step in steps]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
-def _changes(step: Step) -> list[dict[str, Any]]:
+def changes_of(step: Step) -> list[dict[str, Any]]:
+    """A step's changes as JSON holds them: attribute, before, after."""
     return [{"attribute": c.attribute, "before": plain(c.before), "after": plain(c.after)} for c in step.changes]
+
+
+def change_words(change: Mapping[str, Any], longest: int | None = None) -> str:
+    """One change in words, `nodes gb[001-016] → gb[001-018]`; where nothing was, only what will be.
+
+    `longest` cuts each value to so many characters.
+    """
+    before, after = (_value_words(change[side], longest) for side in ("before", "after"))
+    return f"{change['attribute']} " + (after if change["before"] is None else f"{before} → {after}")
+
+
+def _value_words(value: Any, longest: int | None) -> str:
+    text = (", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)) or "none"
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 @transaction.atomic
@@ -84,7 +99,7 @@ def _step_row(plan: PushPlan, number: int, step: Step) -> PushStep:
         verb=step.verb,
         object_class=step.object_class,
         name=step.name,
-        changes=_changes(step),
+        changes=changes_of(step),
         commands=list(step.commands),
     )
 
@@ -211,7 +226,7 @@ def _row(
         name=key[1],
         attributes=attributes,
         state=state,
-        changes=_changes(step) if step else [],
+        changes=changes_of(step) if step else [],
         observed_at=at,
         since_at=since,
     )

@@ -21,6 +21,7 @@ from console.push.endpoints import MODES
 from console.web import phrases
 from console.web.access import page, require
 from console.web.fleet import cluster_of
+from console.web.plan_steps import PLAN_SIGNS, plan_step
 from console.web.request import PersonRequest
 from reservations import queries
 from scheduling.dialects import KINDS, dialect
@@ -35,19 +36,6 @@ SIGNS = {
     "drifted": ("triangle", "differs, only observed"),
     "failed": ("cross", "failed"),
     "unreachable": ("cross", "unreachable"),
-}
-PLAN_SIGNS = {
-    "dry_run": ("ring", "would be written"),
-    "waiting": ("triangle", "waits for a yes"),
-    "approved": ("half", "agreed, not yet written"),
-    "applying": ("disc", "applying"),
-    "applied": ("disc", "written, not yet read back"),
-    "verified": ("tick", "verified"),
-    "failed": ("cross", "failed"),
-    "superseded": ("ring", "superseded"),
-    "discarded": ("ring", "discarded"),
-    "planned": ("ring", "planned"),
-    "skipped": ("ring", "skipped"),
 }
 EVENT_SHAPES = {
     "push.drift_found": "triangle",
@@ -210,26 +198,8 @@ def plan(request: PersonRequest, public_id: str) -> HttpResponse:
 
 
 def _step(step: PushStep) -> dict[str, Any]:
-    """One step in the words of components/plan_step.html."""
-    shape, word = PLAN_SIGNS[step.state]
-    changes = ", ".join(
-        f"{each['attribute']} {_short(each['before'])} → {_short(each['after'])}" for each in step.changes
-    )
-    return {
-        "number": str(step.number),
-        "shape": shape,
-        "state": word,
-        "deed": step.verb,
-        "subject": f"{step.object_class} {step.name}",
-        "change": changes if step.verb == "update" else "",
-        "command": "\n".join(step.commands),
-        "compromise": step.output if step.state == "failed" else "",
-    }
-
-
-def _short(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    """One step, and what the scheduler answered when it failed: who reads plans may see it."""
+    return {**plan_step(step), "compromise": step.output if step.state == "failed" else ""}
 
 
 @page("cluster.operate")

@@ -7,17 +7,10 @@ from typing import Any
 from console.models import PushPlan, PushStep
 from console.push import desired
 from console.push.standing import objects_of
+from console.web.plan_steps import plan_step
 from reservations.models import Reservation
 from scheduling.dialects import DialectError, UsageText, dialect
 
-_SHAPES = {
-    "planned": "half",
-    "applying": "disc",
-    "applied": "disc",
-    "verified": "tick",
-    "failed": "cross",
-    "skipped": "ring",
-}
 MOST_STEPS = 20
 
 
@@ -42,7 +35,7 @@ def pushed(reservation: Reservation) -> Pushed:
     ]
     return Pushed(
         plan,
-        tuple(_step(row) for row in rows if row.plan_id == plan.pk),
+        tuple(plan_step(row) for row in rows if row.plan_id == plan.pk),
         tuple(str(each["sentence"]) for each in told),
     )
 
@@ -56,28 +49,3 @@ def usage(reservation: Reservation, at: datetime) -> tuple[UsageText, ...]:
         return words.usage(state, wanted, reservation.team.account) if wanted is not None else ()
     except DialectError:
         return ()
-
-
-def _step(row: PushStep) -> dict[str, Any]:
-    """One step as components/plan_step.html takes it."""
-    changes = [f"{each['attribute']} {_value(each['before'])} → {_value(each['after'])}" for each in row.changes]
-    return {
-        "number": str(row.number),
-        "deed": row.verb,
-        "subject": f"{row.object_class} {row.name}",
-        "change": "; ".join(changes) if row.verb == "update" else "",
-        "command": "\n".join(_command(each) for each in row.commands),
-        "state": row.state,
-        "shape": _SHAPES[row.state],
-    }
-
-
-def _command(command: Any) -> str:
-    """A command as it is pasted: text as it stands, words joined."""
-    return command if isinstance(command, str) else " ".join(map(str, command))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return "none" if value in (None, "") else str(value)

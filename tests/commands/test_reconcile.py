@@ -52,7 +52,7 @@ def test_a_difference_is_2_in_a_dry_run_then_written_and_then_0(world: World, fo
     status, said = run("--dry-run")
     assert status == 2
     assert f"create reservation berth-{reservation.public_id}" in said
-    assert "None" not in said and "-> \n" not in said  # what is new is told as it is, not as a change from nothing
+    assert "    accounts " in said and "→" not in said and "None" not in said  # what is new is no change from nothing
     assert not (folder / "sol" / "slurm").exists()
     assert run()[0] == 0
     assert reservation.public_id in (folder / "sol/slurm/reservations.txt").read_text()

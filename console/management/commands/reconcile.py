@@ -10,7 +10,6 @@ from django.utils import timezone
 from console.management.base import BerthCommand
 from console.models import ClusterEndpoint
 from console.push import closing, pipeline, record
-from scheduling.plan import Change
 
 EXIT = {
     "equal": 0,
@@ -49,20 +48,10 @@ class Command(BerthCommand):
         self.stdout.write(f"{cluster}: {outcome.ended}. {outcome.sentence}")
         for step in outcome.steps:
             self.stdout.write(f"  {step.verb} {step.object_class} {step.name}")
-            for change in step.changes:
-                self.stdout.write(f"    {change.attribute}: {_told(change)}")
+            for change in record.changes_of(step):
+                self.stdout.write(f"    {record.change_words(change)}")
         for each in outcome.compromises:
             self.stdout.write(f"  cannot hold: {each.sentence}")
-
-
-def _told(change: Change) -> str:
-    """What was and what will be; where nothing was, or nothing will be, only the other."""
-    before, after = (
-        "(empty)" if each == "" else each for each in (record.plain(change.before), record.plain(change.after))
-    )
-    if before is None:
-        return f"{after}"
-    return f"{before}, to be removed" if after is None else f"{before} -> {after}"
 
 
 def _json(cluster: str, outcome: closing.Outcome) -> dict[str, Any]:
@@ -76,7 +65,7 @@ def _json(cluster: str, outcome: closing.Outcome) -> dict[str, Any]:
                 "verb": step.verb,
                 "object_class": step.object_class,
                 "name": step.name,
-                "changes": [closing.vars_of_change(change) for change in step.changes],
+                "changes": record.changes_of(step),
                 "commands": list(step.commands),
             }
             for step in outcome.steps
