@@ -1,49 +1,25 @@
 """How does `up` come to its demo fleet and, when asked, to a real local Slurm?
 
-Seeding is done once, on an empty database, by `seed_demo`. What it prints (the demo people and their random passwords)
-is kept with mode 0600 and shown again at each start. A first seeding that was killed half-way is done over: nobody can
-have worked with it.
+Seeding is done once, on an empty database, by `seed_demo`: one transaction, whose last deed is to keep the random
+passwords of the demo people in a file of mode 0600. A seeding that was killed has left nothing, or everything.
 """
 
 import sys
 from pathlib import Path
 
-import psycopg
-
-from console.embedded import roles
 from console.embedded.layout import Layout
-from console.embedded.postgres import SUPERUSER, Postgres
-from console.embedded.schema import run_django
+from console.embedded.schema import Run, run_django
 
 SLURM_CLUSTER = "demo-slurm"
 
 
-def _marker(layout: Layout) -> Path:
-    return layout.home / "seeding"
-
-
-def drop_half_seeded(layout: Layout, postgres: Postgres | None) -> None:
-    """Makes the embedded database empty again when its first seeding did not come to its end."""
-    if postgres and _marker(layout).exists():
-        with psycopg.connect(postgres.url(SUPERUSER, "postgres"), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {roles.DATABASE} WITH (FORCE)")
-        roles.make_roles(postgres.url(SUPERUSER, "postgres"))
-        (postgres.data.parent / "schema").unlink(missing_ok=True)
-        _marker(layout).unlink()
-
-
-def seed(layout: Layout, environment: dict[str, str]) -> None:
-    """Makes the demo fleet and keeps its sign-ins. Raises SetupError with what `seed_demo` said."""
-    _marker(layout).touch()
-    printed = run_django(["seed_demo", "--scale", "small"], environment)
-    layout.demo_passwords.unlink(missing_ok=True)
-    layout.demo_passwords.touch(mode=0o600)
-    layout.demo_passwords.write_text(printed)
-    _marker(layout).unlink()
+def seed(environment: dict[str, str], run: Run) -> None:
+    """Makes the demo fleet. Raises SetupError with what `seed_demo` said."""
+    run_django(["seed_demo", "--scale", "small"], environment, run)
 
 
 def sign_ins(layout: Layout) -> str:
-    """The demo people and their passwords as `seed_demo` printed them; empty where there is no demo."""
+    """The demo people and their passwords as `seed_demo` kept them; empty where there is no demo."""
     return layout.demo_passwords.read_text().rstrip() if layout.demo_passwords.exists() else ""
 
 
@@ -64,7 +40,7 @@ class DemoSlurm:
             str(layout.home / "slurm"),
         ]
 
-    def up(self, environment: dict[str, str]) -> None:
+    def up(self, environment: dict[str, str], run: Run) -> None:
         """Starts Slurm, or joins one that a killed run left, and connects the demo cluster to it."""
         from console.embedded.slurm_processes import LocalSlurmError
 
@@ -74,14 +50,14 @@ class DemoSlurm:
             from console.embedded.errors import SetupError
 
             raise SetupError(str(error)) from error
-        connect_slurm(self.slurm.conf, environment)
+        connect_slurm(self.slurm.conf, environment, run)
 
     def down(self) -> None:
         """Stops every daemon of this Slurm; its folder stays."""
         self.slurm.down()
 
 
-def connect_slurm(conf: Path, environment: dict[str, str]) -> None:
+def connect_slurm(conf: Path, environment: dict[str, str], run: Run) -> None:
     """Points the demo cluster at a Slurm and lets it join the demo. The one place where `up --slurm` is wired."""
     arguments = [
         "connect",
@@ -95,5 +71,5 @@ def connect_slurm(conf: Path, environment: dict[str, str]) -> None:
         "--mode",
         "enforce",
     ]
-    run_django(arguments, environment)
-    run_django(["demo_cluster", SLURM_CLUSTER], environment)
+    run_django(arguments, environment, run)
+    run_django(["demo_cluster", SLURM_CLUSTER], environment, run)

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -74,6 +75,7 @@ class ProcessTree:
     def __init__(self, layout: Layout, command: str) -> None:
         self.layout = layout
         self.servers: list[Server] = []
+        self._commands: list[subprocess.Popen[str]] = []
         self.record = Record(command=command)
         self._guardian = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(guardian.__file__))],
@@ -103,6 +105,41 @@ class ProcessTree:
         self._tell(f"+{server.process.pid} {int(server.stop_signal)}")
         self.write_record()
         return server
+
+    def run(
+        self, command: Sequence[str], environment: dict[str, str], goes_on: Callable[[], bool] = lambda: True
+    ) -> "subprocess.CompletedProcess[str]":
+        """Runs a command to its end, in the tree like a server: whoever kills the holder ends it too.
+
+        `goes_on` is asked ten times a second; once it says no the command is stopped.
+        """
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=environment,
+            cwd=CHECKOUT,
+        )
+        self._commands.append(process)
+        self._tell(f"+{process.pid} {int(signal.SIGTERM)}")
+        self.write_record()
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    out, err = process.communicate(timeout=0.1)
+                    return subprocess.CompletedProcess(command, process.returncode, out, err)
+                if not goes_on():
+                    process.terminate()
+        finally:
+            if process.poll() is None:
+                guardian.signal_process(process.pid, signal.SIGKILL, whole_group=True)
+                process.wait()
+            self._tell(f"-{process.pid}")
+            self._commands.remove(process)
+            self.write_record()
 
     def forget(self, server: Server) -> None:
         """Takes note that a server ended by itself, and ends the orphans it left (pool children, backends)."""
@@ -139,7 +176,9 @@ class ProcessTree:
 
     def write_record(self) -> None:
         """Writes what runs now."""
-        running = [server.process.pid for server in self.servers if server.process]
+        running = [
+            process.pid for process in (*(server.process for server in self.servers), *self._commands) if process
+        ]
         self.record.processes = {str(pid): birth(pid) for pid in (self._guardian.pid, *running)}
         self.record.write(self.layout.record)
 

@@ -64,7 +64,7 @@ def _own_database(command: str, layout: Layout) -> Iterator[None]:
     try:
         postgres = servers.start_postgres(tree)
         urls = servers.finish_postgres(tree, postgres)
-        bring_up_to_date({**urls, "BERTH_HOME": str(layout.home)}, servers.schema_stamp(layout))
+        bring_up_to_date({**urls, "BERTH_HOME": str(layout.home)}, servers.schema_stamp(layout), tree.run)
         _use(urls)
         yield
     finally:

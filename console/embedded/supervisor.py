@@ -12,7 +12,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 from types import FrameType
 from typing import IO
 
@@ -123,8 +125,7 @@ class Supervisor:
 
     def _migrate(self) -> None:
         stamp = servers.schema_stamp(self.layout) if self.postgres else None
-        demo.drop_half_seeded(self.layout, self.postgres)
-        bring_up_to_date(self.environment, stamp)
+        bring_up_to_date(self.environment, stamp, self.tree.run)
 
     def _wants_demo(self) -> bool:
         return os.environ.get("BERTH_DEMO", "1") != "0" and not roles.has_people(self.environment["DATABASE_URL"])
@@ -141,7 +142,20 @@ class Supervisor:
     def _seed(self) -> None:
         if self._wants_demo():
             say(f"{self.address} answers. Making the demo fleet, then its sign-ins stand here.")
-            demo.seed(self.layout, self.environment)
+            try:
+                demo.seed(self.environment, self._run_meanwhile)
+            except SetupError:
+                if not self.signals:  # what was stopped has left nothing behind
+                    raise
+
+    def _run_meanwhile(self, command: Sequence[str], environment: dict[str, str]) -> "CompletedProcess[str]":
+        """Runs a command to its end, or until a signal comes; servers that end meanwhile are started again."""
+
+        def goes_on() -> bool:
+            self._look_after()
+            return not self.signals
+
+        return self.tree.run(command, environment, goes_on)
 
     def _start_web_early(self) -> None:
         """On a database that is empty the web may load beside the migrations: nobody can have a session yet."""
@@ -196,7 +210,7 @@ class Supervisor:
             say("Starting a local Slurm of 72 nodes.")
             self.slurm = demo.DemoSlurm(self.layout)
             self.tree.at_death(self.slurm.down_command)
-            self.slurm.up(self.environment)
+            self.slurm.up(self.environment, self.tree.run)
 
     def _announce(self) -> None:
         self.tree.record.address = self.address

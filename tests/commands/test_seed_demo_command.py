@@ -69,6 +69,15 @@ def test_the_demo_is_all_or_nothing(settings, tmp_path, monkeypatch):
     assert not Event.objects.exists()
 
 
+@pytest.mark.django_db
+def test_there_is_no_demo_without_its_passwords(settings, tmp_path):
+    settings.BERTH_HOME = tmp_path
+    (tmp_path / "demo-passwords").mkdir()  # so that they cannot be written
+    with pytest.raises(OSError, match="demo-passwords"):
+        call_command("seed_demo")
+    assert not Team.objects.exists()
+
+
 def test_the_fleet_scale_has_about_twenty_five_thousand_nodes():
     shapes = seed.shapes_of("fleet")
     nodes = [shape.blocks * shape.racks_per_block * shape.nodes_per_rack + shape.hgx_nodes for shape in shapes]

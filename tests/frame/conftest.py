@@ -70,13 +70,17 @@ class Up:
             line, env=self.environment(), cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE_SECONDS
         )
 
-    def start(self) -> "Up":
-        """Starts and waits until it is ready."""
+    def launch(self) -> None:
+        """Starts it, without waiting."""
         line = [sys.executable, "-m", "console.embedded.entrance", "up"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 line, env=self.environment(), cwd=CHECKOUT, stdout=output, stderr=output, start_new_session=True
             )
+
+    def start(self) -> "Up":
+        """Starts and waits until it is ready."""
+        self.launch()
         wait_for(lambda: self.is_ready() or self.process is None or self.process.poll() is not None, "up gets ready")
         assert self.is_ready(), self.said()
         return self

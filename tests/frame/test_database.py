@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from console.embedded import demo, roles, servers
+from console.embedded import roles, servers
 from console.embedded.layout import Layout
 from console.embedded.postgres import SUPERUSER, Postgres
 from console.embedded.processes import ProcessTree, stop_leftovers
@@ -117,16 +117,6 @@ def test_a_half_made_cluster_is_made_again(home: Path) -> None:
     database = Database(home / "half")
     assert _rows(database.urls["DATABASE_URL"], "SELECT 1") == [(1,)]
     database.stop()
-
-
-def test_a_seeding_that_was_killed_is_done_over(database: Database) -> None:
-    (database.layout.home / "seeding").touch()
-    demo.drop_half_seeded(database.layout, database.postgres)
-    assert _rows(database.urls["DATABASE_URL"], "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
-    assert bring_up_to_date({**database.urls, "BERTH_HOME": str(database.layout.home)}, None)
-    assert not roles.has_people(database.urls["DATABASE_URL"])
-    demo.drop_half_seeded(database.layout, database.postgres)  # no seeding was begun: nothing is dropped
-    assert not roles.has_demo_people(database.urls["DATABASE_URL"])
 
 
 def test_a_dump_restores_everything_into_another_home(home: Path) -> None:

@@ -87,6 +87,35 @@ def test_the_guardian_stops_the_servers_of_a_killed_holder(home: Path) -> None:
     assert (place / "told").exists()
 
 
+def test_a_command_is_ended_with_a_killed_holder(home: Path) -> None:
+    place = home / "commanded"
+    program = (
+        "import os; from pathlib import Path; from console.embedded.layout import Layout;"
+        "from console.embedded.processes import ProcessTree;"
+        f"tree = ProcessTree(Layout.make(Path({str(place)!r})), 'test');"
+        f"tree.run({_SLEEP!r}, dict(os.environ), lambda: not print('running', flush=True))"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "running\n"
+        record = Record.read(place / "running.json")
+        assert record is not None
+        guardian, command = map(int, record.processes)
+        assert is_alive(command)
+        holder.kill()
+    wait_for(lambda: not is_alive(command) and not is_alive(guardian), "the guardian ends the command, and itself")
+
+
+def test_a_command_says_what_it_said_and_is_stopped_when_it_is_not_wanted(home: Path) -> None:
+    layout = Layout.make(home / "told")
+    tree = ProcessTree(layout, "test")
+    talk = "import sys; print('x' * 100_000); print('y', file=sys.stderr); sys.exit(3)"
+    done = tree.run([sys.executable, "-c", talk], dict(os.environ))
+    assert (done.returncode, len(done.stdout), done.stderr) == (3, 100_001, "y\n")
+    assert tree.run(_SLEEP, dict(os.environ), lambda: False).returncode == -signal.SIGTERM
+    assert len(tree.record.processes) == 1  # the guardian
+    tree.close()
+
+
 def test_a_server_that_ignores_the_gentle_signal_is_killed(home: Path) -> None:
     layout = Layout.make(home / "deaf")
     tree = ProcessTree(layout, "test")

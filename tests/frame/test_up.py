@@ -1,8 +1,12 @@
 """Does `up` survive whatever is killed, stop cleanly, and refuse a second one?"""
 
 import re
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from console.embedded.guardian import is_alive
 from tests.frame.conftest import Up, wait_for
@@ -83,3 +87,52 @@ def test_ctrl_c_stops_every_process_and_exits_0(running: Up) -> None:
     assert running.stop() == 0, running.said()
     assert [pid for pid in pids if is_alive(pid)] == []
     assert not (running.home / "running.json").exists()
+
+
+@pytest.fixture
+def fresh(home: Path) -> Iterator[Up]:
+    """An `up` on an empty home of its own, stopped at the end."""
+    place = home / "fresh"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    up = Up(place)
+    yield up
+    pids = up.pids() if (place / "running.json").exists() else []
+    up.stop()
+    wait_for(lambda: not any(map(is_alive, pids)), "everything has stopped")
+
+
+def _is_whole(up: Up) -> bool:
+    """Whether the demo can be signed in to and its clusters hold what they should, soon after it is ready."""
+    wait_for(lambda: up.command("reconcile", "--cluster", "sol", "--dry-run").returncode == 0, "sol is in step")
+    return (up.home / "demo-passwords").read_text().strip() in up.output.read_text()
+
+
+@pytest.mark.parametrize("mark", ["demo-passwords", "clusters/sol/slurm/sacctmgr.txt"])
+def test_everything_killed_at_the_end_of_the_seeding_is_followed_by_a_whole_demo(fresh: Up, mark: str) -> None:
+    """Just before the seed's commit, and just after it, when the worker has begun to write on the clusters."""
+    fresh.launch()
+    wait_for((fresh.home / mark).exists, f"the seeding has come to {mark}")
+    fresh.kill(*fresh.pids())
+    fresh.start()
+    assert _is_whole(fresh)
+
+
+def test_ctrl_c_ends_a_seeding_at_once_and_the_next_up_makes_it(fresh: Up) -> None:
+    fresh.launch()
+    wait_for(lambda: (fresh.home / "running.json").exists() and _seeding(fresh), "the seeding has begun")
+    seeding = _seeding(fresh)
+    assert fresh.stop() == 0, fresh.said()
+    assert not is_alive(seeding)
+    assert not (fresh.home / "demo-passwords").exists()
+    fresh.start()
+    assert _is_whole(fresh)
+
+
+def _seeding(up: Up) -> int:
+    """The process that makes the demo, 0 while there is none."""
+    for pid in up.pids():
+        line = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        if "seed_demo" in line.stdout:
+            return pid
+    return 0

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from allocations.errors import DomainError
@@ -26,11 +27,12 @@ class Command(BerthCommand):
 
     def perform(self, **given: Any) -> int | None:
         try:
-            passwords = seed.seed(scale=given["scale"], at=timezone.now())
+            with transaction.atomic():
+                told = sign_ins(seed.seed(scale=given["scale"], at=timezone.now()))
+                # Kept before the commit: killed at any moment, there is no demo whose passwords nobody knows.
+                keep_private(Path(settings.BERTH_HOME) / "demo-passwords", told)
         except DomainError as error:
             raise CommandError(error.sentence) from error
-        told = sign_ins(passwords)
-        keep_private(Path(settings.BERTH_HOME) / "demo-passwords", told)
         self.stdout.write(told, ending="")
         return None
 
