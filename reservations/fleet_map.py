@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from allocations.models import Cluster, Node, User
+from allocations.services.fleet_rows import pseudo_rack
 from reservations.disclosure import Disclosed, disclose
 from reservations.models import Hold, Reservation
 from reservations.moments import moment_of
@@ -17,6 +18,8 @@ from reservations.snapshot import NO_NODE, snapshot
 from scheduling.answers import Placement
 from scheduling.snapshot import FOREVER, FleetSnapshot
 from scheduling.topology import WORD_BITS, Masks, NodeMasks, RackShape
+
+NO_RACK = "no rack"  # gathers the pseudo-racks; no scheduler's block has spaces in its name
 
 CellState = Literal["yours", "spare", "held", "free", "outage", "bad", "mine_provisional", "drained"]
 
@@ -45,7 +48,7 @@ class MapRack:
 
 @dataclass(frozen=True)
 class MapBlock:
-    """One block of racks, in name order; "" gathers racks whose block is not known."""
+    """One block of racks, in name order; "" gathers racks whose block is not known, NO_RACK nodes without a rack."""
 
     name: str
     racks: tuple[MapRack, ...]
@@ -89,11 +92,11 @@ def map_of(
     by_block: dict[str, list[int]] = defaultdict(list)
     for number, rack in enumerate(topology.racks):
         if flavor is None or rack.flavor == flavor:
-            by_block[(rack.levels[0] if rack.levels else None) or ""].append(number)
+            by_block[_block_of(rack)].append(number)
     picked = set(placement.racks) if placement is not None else set()
     drawn = []
     for name in _chosen(view, by_block, picked, most_racks):
-        numbers = sorted(by_block[name], key=lambda number: natural(topology.racks[number].name))
+        numbers = sorted(by_block[name], key=lambda number: natural(_name_of(topology.racks[number])))
         racks = tuple(_rack(view, number, layers, topology.racks[number].name in picked) for number in numbers)
         drawn.append(MapBlock(name, racks))
     return tuple(drawn)
@@ -104,9 +107,23 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part)
 
 
+def _block_of(rack: RackShape) -> str:
+    return NO_RACK if rack.is_pseudo else (rack.levels[0] if rack.levels else None) or ""
+
+
+def _name_of(rack: RackShape) -> str:
+    """The name that its row has: the planner knows a pseudo-rack by none."""
+    return pseudo_rack(rack.flavor) if rack.is_pseudo else rack.name
+
+
+def _order(block: str) -> tuple[bool, bool, tuple[tuple[int, int, str], ...]]:
+    """Blocks by name, then racks without a block, then nodes without a rack."""
+    return block == NO_RACK, block == "", natural(block)
+
+
 def _chosen(view: FleetSnapshot, by_block: dict[str, list[int]], picked: set[str], most: int | None) -> list[str]:
     """Names of the blocks to draw, in name order."""
-    names = sorted(by_block, key=lambda name: (name == "", natural(name)))
+    names = sorted(by_block, key=_order)
     if most is None:
         return names
     used = [name for name in names if any(view.topology.racks[number].name in picked for number in by_block[name])]
@@ -115,7 +132,7 @@ def _chosen(view: FleetSnapshot, by_block: dict[str, list[int]], picked: set[str
         if name not in used and (drawn + len(by_block[name]) <= most or not chosen):
             chosen.append(name)
             drawn += len(by_block[name])
-    return sorted(chosen, key=lambda name: (name == "", natural(name)))
+    return sorted(chosen, key=_order)
 
 
 def _layers(
@@ -190,7 +207,7 @@ def _rack(view: FleetSnapshot, number: int, layers: list[_Layer], is_picked: boo
             continue
         word, bit = divmod(position, WORD_BITS)
         cells.append(_cell(node, [layer for layer, words in here if words[word] >> bit & 1]))
-    return MapRack(shape.name, shape.flavor, shape.nvlink, tuple(cells), is_picked)
+    return MapRack(_name_of(shape), shape.flavor, shape.nvlink, tuple(cells), is_picked)
 
 
 def _cell(node: str, layers: list[_Layer]) -> MapCell:

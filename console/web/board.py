@@ -103,7 +103,7 @@ def _block(
     opened.setlist("open", [*kept, rows.name] if folded else kept)
     racks = max(1, len(rows.racks))
     return BoardBlock(
-        name=rows.name or "of no block",
+        name=f"block {rows.name}" if rows.name else "No block",
         names=[
             BoardName(each.name, "cross" if each.bad_nodes else "", phrases.amount(each.bad_nodes, "bad node"))
             for each in rows.racks

@@ -7,11 +7,12 @@ from itertools import pairwise
 
 from console.web import phrases
 from console.web.layout import BlockDrawing, Cell, RackDrawing, StripBar
-from reservations.fleet_map import MapBlock, MapCell, natural
+from reservations.fleet_map import NO_RACK, MapBlock, MapCell, natural
 from reservations.moments import moment_of
 from scheduling import answers
 from scheduling.hostlist import fold
 
+BLOCK_WORDS = {"": "Racks without a block", NO_RACK: "Nodes without a rack"}
 MOST_NAMED = 6  # racks spelled out one by one; more are folded
 
 
@@ -19,7 +20,7 @@ def map_drawing(blocks: Iterable[MapBlock], zone: tzinfo) -> list[BlockDrawing]:
     """The rack map: every node with its state, and on hover who has it until when."""
     return [
         BlockDrawing(
-            block.name or "of no block",
+            BLOCK_WORDS.get(block.name) or f"block {block.name}",
             [
                 RackDrawing(
                     rack.name,

@@ -101,6 +101,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
             {"label": "NVLink"},
         ],
         "loose": loose,
+        "racks": len(rows),
         "outages": ledger.outages(found, timezone.now()),
     }
     return render(request, "fleet_cluster.html", context)

@@ -62,7 +62,7 @@ class RackDrawing:
 
 @dataclass(frozen=True)
 class BlockDrawing:
-    """One block of racks with the caption under it."""
+    """One block of racks; `name` is the caption under it, such as "block b1"."""
 
     name: str
     racks: Sequence[RackDrawing]
@@ -167,7 +167,7 @@ def rack_map(blocks: Iterable[BlockDrawing]) -> SafeString:
     """Blocks of racks of nodes: where something is. The table of the same facts is `rack_rows`."""
     figures = "".join(
         f'<figure><ul class="racks">{"".join(rack(one) for one in block.racks)}</ul>'
-        f"<figcaption>block {escape(block.name)}</figcaption></figure>"
+        f"<figcaption>{escape(block.name)}</figcaption></figure>"
         for block in blocks
     )
     return mark_safe(f'<div class="rack-map">{figures}</div>')
@@ -245,7 +245,7 @@ def board_block(block: BoardBlock, now_percent: float | None = None) -> SafeStri
     bars = "" if block.folded else "".join(board_bar(bar) for bar in block.bars)
     rows = 1 if block.folded else len(block.names) + 1
     return mark_safe(
-        f'<section class="block" aria-label="block {escape(block.name)}"><div class="names">{head}{names}</div>'
+        f'<section class="block" aria-label="{escape(block.name)}"><div class="names">{head}{names}</div>'
         f'<div class="lanes" style="--rows:{rows}">{steps}{bars}{now}</div></section>'
     )
 

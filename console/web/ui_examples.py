@@ -67,7 +67,7 @@ def rack_blocks() -> list[BlockDrawing]:
             racks.append(
                 RackDrawing(f"r{block}{at}", cells, picked=kind == "picked", note="M-7 firmware" * (kind == "out"))
             )
-        blocks.append(BlockDrawing(name, racks))
+        blocks.append(BlockDrawing(f"block {name}", racks))
     return blocks
 
 
