@@ -35,7 +35,9 @@ def connect(
     actor: User | None,
     at: datetime,
 ) -> ClusterEndpoint:
-    """Make or change a cluster's endpoint. A new one starts in observe mode for every object class, and in UTC.
+    """Make or change a cluster's endpoint; without modes it is in observe mode for every object class, and new in UTC.
+
+    An endpoint that is changed is looked at before it is written to: what it points at may be another cluster now.
 
     Raises Invalid for an unknown kind, driver, zone or mode, and WrongState when a cluster of that name is of
     another kind: a kind is for life, because what stands on the cluster is in its words.
@@ -53,11 +55,10 @@ def connect(
         raise WrongState(f"{name} is a {known.kind} cluster: connect the {kind} one under another name.")
     cluster = fleet.connect_cluster(name=name, kind=kind, zone=zone, actor=actor, at=at)
     found = ClusterEndpoint.objects.select_for_update().filter(cluster=cluster).first()
-    endpoint = found or ClusterEndpoint(cluster=cluster, modes={"*": "observe"})
+    endpoint = found or ClusterEndpoint(cluster=cluster)
     before = _facts(endpoint) if found else None
     endpoint.driver, endpoint.options = driver, dict(options)
-    if modes:
-        endpoint.modes = dict(modes)
+    endpoint.modes = dict(modes or {"*": MODES[0]})
     endpoint.next_push_at = at
     if before != _facts(endpoint):
         endpoint.save()

@@ -1,6 +1,7 @@
 """Does connect keep references alone, refuse what cannot work, and change only what it is told?"""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import base, call_command
@@ -33,10 +34,18 @@ def test_a_new_cluster_is_only_observed(tmp_path: Path) -> None:
     assert endpoint().cluster.zone == "UTC"
 
 
-def test_the_same_again_changes_nothing_and_keeps_mode_and_zone(tmp_path: Path) -> None:
+def test_a_changed_endpoint_is_only_observed_unless_a_mode_is_named(tmp_path: Path, capsys: Any) -> None:
+    call_command("connect", *files(tmp_path, "--mode", "enforce"))
+    assert "Lowered" not in capsys.readouterr().out
+    call_command("connect", *files(tmp_path / "another"))
+    assert endpoint().modes == {"*": "observe"}
+    assert "modes: * observe.\nLowered from * enforce" in capsys.readouterr().out
+
+
+def test_the_same_again_changes_nothing_and_keeps_the_zone(tmp_path: Path) -> None:
     call_command("connect", *files(tmp_path, "--mode", "enforce", "--zone", "Europe/Zurich"))
     events = Event.objects.count()
-    call_command("connect", *files(tmp_path))
+    call_command("connect", *files(tmp_path, "--mode", "enforce"))
     assert Event.objects.count() == events
     assert (endpoint().modes, endpoint().cluster.zone) == ({"*": "enforce"}, "Europe/Zurich")
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from allocations.errors import DomainError
 from console.management.base import BerthCommand, UsageError
+from console.models import ClusterEndpoint
 from console.push import endpoints
 
 KINDS = ("slurm", "kueue", "volcano", "kai", "yunikorn", "slinky")
@@ -19,7 +20,7 @@ _REFERENCES = ("token_file", "kubeconfig", "identity_file", "host_key_file", "co
 class Command(BerthCommand):
     """Exit 0 connected, 1 refused, 64 wrong usage."""
 
-    help = "Make or change a cluster's endpoint. A new cluster starts in observe mode."
+    help = "Make or change a cluster's endpoint. Without --mode it is only observed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
@@ -30,13 +31,13 @@ class Command(BerthCommand):
         parser.add_argument("--token-file", help="file that holds the token; only its name is kept")
         parser.add_argument("--kubeconfig")
         parser.add_argument("--context")
-        parser.add_argument("--dir", help="folder, for files")
+        parser.add_argument("--dir", help="folder, for files: the cluster is written into DIR/NAME")
         parser.add_argument("--ssh", metavar="USER@HOST", help="run the commands there, for slurm_cli")
         parser.add_argument("--identity-file")
         parser.add_argument("--host-key-file")
         parser.add_argument("--zone", help="IANA zone of the cluster, such as Europe/Zurich; left out: as it was")
         parser.add_argument(
-            "--mode", choices=endpoints.MODES, help="for every object class; left out: as it was, else observe"
+            "--mode", choices=endpoints.MODES, default="observe", help="for every object class; left out: observe"
         )
 
     def perform(self, **given: Any) -> None:
@@ -59,6 +60,8 @@ class Command(BerthCommand):
         for key in _REFERENCES:
             if key in options and not Path(options[key]).is_file():
                 raise CommandError(f"--{key.replace('_', '-')}: there is no file {options[key]}")
+        known = ClusterEndpoint.objects.filter(cluster__name=given["name"]).values_list("modes", flat=True)
+        before: dict[str, str] = known.first() or {}
         try:
             endpoint = endpoints.connect(
                 name=given["name"],
@@ -66,14 +69,24 @@ class Command(BerthCommand):
                 driver=given["driver"],
                 options=options,
                 zone=given["zone"],
-                modes={"*": given["mode"]} if given["mode"] else None,
+                modes={"*": given["mode"]},
                 actor=None,
                 at=timezone.now(),
             )
         except DomainError as error:
             raise CommandError(error.sentence) from error
-        modes = ", ".join(f"{key} {mode}" for key, mode in sorted(endpoint.modes.items()))
-        self.stdout.write(f"{given['name']} is connected by {endpoint.driver}; modes: {modes}.")
+        self.stdout.write(f"{given['name']} is connected by {endpoint.driver}; modes: {_told(endpoint.modes)}.")
+        if any(_rank(mode) > _rank(given["mode"]) for mode in before.values()):
+            self.stdout.write(f"Lowered from {_told(before)}: an operator raises it on the page, or --mode does.")
+
+
+def _rank(mode: str) -> int:
+    """How much a mode lets Berth write: more with each."""
+    return endpoints.MODES.index(mode)
+
+
+def _told(modes: dict[str, str]) -> str:
+    return ", ".join(f"{key} {mode}" for key, mode in sorted(modes.items()))
 
 
 def _missing(driver: str, options: dict[str, str]) -> str:
