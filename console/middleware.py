@@ -18,7 +18,7 @@ Respond = Callable[[HttpRequest], HttpResponse]
 
 
 class AnyHostForHealth:
-    """A probe asks by address or by a name of its own: what is asked of /healthz/ is asked of this host.
+    """A probe asks by address or by a name of its own: the two health addresses answer to any.
 
     Nothing there is built from the name, and no other address answers to one that is not ours.
     """
@@ -27,7 +27,7 @@ class AnyHostForHealth:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.startswith("/healthz/"):
+        if request.path_info in ("/healthz/live", "/healthz/ready"):
             request.get_host = lambda: "localhost"  # type: ignore[method-assign]  # what was sent is never looked at
         return self.get_response(request)
 

@@ -146,7 +146,7 @@ if IS_HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
-SECURE_REDIRECT_EXEMPT = [r"^healthz/"]  # probes ask the process itself, without TLS
+SECURE_REDIRECT_EXEMPT = [r"^healthz/(live|ready)$"]  # probes ask the process itself, without TLS
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
