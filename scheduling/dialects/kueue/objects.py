@@ -101,7 +101,7 @@ def _cohort(owner: Owner, attributes: Attributes) -> Manifest:
 
 
 def _cluster_queue(owner: Owner, attributes: Attributes) -> Manifest:
-    chosen = {"key": NAMESPACE_LABEL, "operator": "In", "values": list(attributes["namespaces"])}
+    chosen = {"key": NAMESPACE_LABEL, "operator": "In", "values": list(attributes["namespaces"] or ())}
     spec: Manifest = {
         "fairSharing": {"weight": attributes["weight"]},
         "namespaceSelector": {"matchExpressions": [chosen]},

@@ -5,10 +5,11 @@ are compared by value. An object is ours by its labels, and where the server tel
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from scheduling.dialects.errors import UnreadableAnswer
+from scheduling.dialects.errors import DialectError, UnreadableAnswer
 from scheduling.dialects.kueue.names import (
     API,
     FIELD_MANAGER,
@@ -48,15 +49,32 @@ def parse(
     owner = Owner(installation, label_prefix)
     objects: list[NativeObject] = []
     terminating = []
-    depths = _depths(native["Cohort"])
+    with _of_form("Cohort"):
+        depths = _depths(native["Cohort"])
     for kind in CLASSES:
         for item in native[kind]:
-            for found in _read(owner, kind, item):
-                objects.append(replace(found, depth=depths[found.name]) if kind == "Cohort" else found)
-                if item["metadata"].get("deletionTimestamp"):
-                    terminating.append(found.key)
-    facts = {"busy_nodes": busy_nodes(native["Pod"], native["Workload"]), "terminating": tuple(terminating)}
+            with _of_form(kind, item):
+                for found in _read(owner, kind, item):
+                    objects.append(replace(found, depth=depths[found.name]) if kind == "Cohort" else found)
+                    if item["metadata"].get("deletionTimestamp"):
+                        terminating.append(found.key)
+    with _of_form("Pod"):
+        busy = busy_nodes(native["Pod"], native["Workload"])
+    facts = {"busy_nodes": busy, "terminating": tuple(terminating)}
     return Observed(tuple(objects), facts)
+
+
+@contextmanager
+def _of_form(kind: str, item: Any = None) -> Iterator[None]:
+    """A server holds objects to their schema; a file may hold anything. What breaks the form is refused."""
+    try:
+        yield
+    except DialectError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        metadata = item.get("metadata") if isinstance(item, Mapping) else None
+        name = str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
+        raise UnreadableAnswer(kind, f"an object {name[:64]!r} is not of the form that Kueue knows: {error}") from error
 
 
 def _depths(cohorts: Iterable[Mapping[str, Any]]) -> dict[str, int]:

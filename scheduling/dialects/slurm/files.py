@@ -5,15 +5,16 @@
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from scheduling.dialects.errors import UnreadableAnswer
 from scheduling.dialects.slurm import accounts, reservations
-from scheduling.dialects.slurm.parse import NO_RESERVATIONS, UNNAMED, key_values
+from scheduling.dialects.slurm.parse import NO_RESERVATIONS, UNNAMED
 from scheduling.plan import Rendered
 
 ACCOUNTS_FILE = "slurm/sacctmgr.txt"
 RESERVATIONS_FILE = "slurm/reservations.txt"
+_ACCOUNT_KEYS = ("cluster", "parent", "fairshare", "description", "organization")
 
 
 def files(rendered: Rendered) -> dict[str, str]:
@@ -37,31 +38,47 @@ def parse_files(texts: Mapping[str, str]) -> dict[str, str]:
     """
     cluster = ""
     made, associated = ["root|default root account|root"], []
-    for line in texts.get(ACCOUNTS_FILE, "").splitlines():
-        words = shlex.split(line)
-        if words[:2] == ["add", "account"] and len(words) > 3:
-            values = dict(word.split("=", 1) for word in words[3:])
+    for number, words in _lines(ACCOUNTS_FILE, texts):
+        if words[:2] == ["add", "account"] and len(words) > 2:
+            values = {key: value for key, _, value in (word.partition("=") for word in words[3:])}
+            for key in _ACCOUNT_KEYS:
+                if key not in values:
+                    raise UnreadableAnswer(ACCOUNTS_FILE, f"line {number}: the account {words[2][:64]!r} has no {key}")
             cluster = values["cluster"]
             made.append(f"{words[2]}|{values['description']}|{values['organization']}")
             associated.append(f"{cluster}|{words[2]}|||{values['parent']}|{values['fairshare']}")
         elif words[:2] != ["modify", "account"]:
-            raise UnreadableAnswer(ACCOUNTS_FILE, f"not a line of ours: {line[:120]!r}")
+            raise _not_ours(ACCOUNTS_FILE, number, words)
     return {
         "config": f"ClusterName = {cluster or UNNAMED}\nSLURM_VERSION = 0\n",
         "accounts": _joined(made),
         "associations": _joined([f"{cluster}|root||||1", *associated]),
-        "reservations": _joined(_reservation_lines(texts.get(RESERVATIONS_FILE, ""))) or NO_RESERVATIONS,
+        "reservations": _joined(_reservation_lines(texts)) or NO_RESERVATIONS,
     }
 
 
-def _reservation_lines(text: str) -> list[str]:
+def _reservation_lines(texts: Mapping[str, str]) -> list[str]:
     lines = []
-    for line in text.splitlines():
-        words = shlex.split(line)
-        if words[:2] != ["create", "reservation"] or "ReservationName" not in key_values(line):
-            raise UnreadableAnswer(RESERVATIONS_FILE, f"not a line of ours: {line[:120]!r}")
+    for number, words in _lines(RESERVATIONS_FILE, texts):
+        if words[:2] != ["create", "reservation"] or not words[2:] or not words[2].startswith("ReservationName="):
+            raise _not_ours(RESERVATIONS_FILE, number, words)
         lines.append(" ".join(words[2:]))
     return lines
+
+
+def _lines(file: str, texts: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
+    """The words of each line that has any, as a shell would part them, with the line's number."""
+    for number, line in enumerate(texts.get(file, "").splitlines(), start=1):
+        try:
+            words = shlex.split(line)
+        except ValueError as error:  # a quote that is never closed
+            raise UnreadableAnswer(file, f"line {number}: {error}: {line[:120]!r}") from error
+        if words:
+            yield number, words
+
+
+def _not_ours(file: str, number: int, words: list[str]) -> UnreadableAnswer:
+    return UnreadableAnswer(file, f"line {number}: not a line of ours: {' '.join(words)[:120]!r}")
 
 
 def _without_command(argv: tuple[str, ...]) -> str:

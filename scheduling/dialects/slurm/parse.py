@@ -130,8 +130,10 @@ def _reservation(record: Mapping[str, str]) -> NativeObject:
     try:
         nodes = same_nodes(record.get("Nodes", ""))
         start, end = moment(epoch_seconds(record["StartTime"])), moment(epoch_seconds(record["EndTime"]))
-    except (KeyError, HostlistError) as error:
-        raise UnreadableAnswer("reservations", f"reservation {name[:64]!r}: {error}") from error
+    except KeyError as error:
+        raise UnreadableAnswer("reservations", f"the reservation {name[:64]!r} has no {error.args[0]}") from error
+    except HostlistError as error:
+        raise UnreadableAnswer("reservations", f"the reservation {name[:64]!r}: {error}") from error
     attributes = {
         "nodes": nodes,
         "start": start,
