@@ -101,13 +101,18 @@ def zone_name(_: object) -> str:
     return timezone.get_current_timezone_name()
 
 
-@register.simple_tag
-def control(field: BoundField, hint: str = "") -> SafeString:
+@register.simple_tag(takes_context=True)
+def control(context: Context, field: BoundField, hint: str = "") -> SafeString:
     """The widget of a form field, tied to the hint and the error that components/field.html writes beside it."""
     described = [f"{field.id_for_label}_hint"] if hint or field.help_text else []
     if field.errors:
         described.append(f"{field.id_for_label}_error")
     attrs: dict[str, str | bool] = {"aria-invalid": "true"} if field.errors else {}
+    was_sent = "request" in context and context["request"].method == "POST"
+    if was_sent and field.errors and field.name == next(iter(field.form.errors)):
+        attrs["autofocus"] = True  # a refused form opens where something must be put right
+    if field.field.required:
+        attrs["aria-required"] = "true"
     if described:
         attrs["aria-describedby"] = " ".join(described)
     return field.as_widget(attrs=attrs)

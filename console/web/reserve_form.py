@@ -68,7 +68,7 @@ class ReservationForm(forms.Form):
     duration = forms.CharField(label="For", max_length=60, help_text="3 days, 36 hours, 1-12:00")
     earliest_start_at = _moment("Not before", "Empty: from now on")
     latest_end_at = _moment("Done by", "Empty: any time")
-    purpose = forms.CharField(label="What for", max_length=500, help_text="Approvers read this first")
+    purpose = forms.CharField(label="What for", max_length=500, help_text="Needed to ask: approvers read this first")
     nodes_per_rack = _count("Nodes per rack", "Empty: all of them")
     spare_nodes = _count("Spares per rack", "Replace a failed node")
     same_block = forms.BooleanField(label="All racks in one block", required=False)

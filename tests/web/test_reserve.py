@@ -1,5 +1,6 @@
 """Does the page "Reserve" answer before it asks, and ask only by its button?"""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -99,6 +100,8 @@ def test_each_fault_of_the_spec_stands_at_its_own_field(visit, wrong, field):
     response = visit("lead").post("/reservations/new", {**ASK, **wrong})
     page = response.content.decode()
     assert response.status_code == 400
+    (focused,) = re.findall(r"<(?:input|select|textarea)[^>]* autofocus[^>]*>", page)
+    assert f'name="{field}"' in focused
     error = page.partition(f'id="id_{field}_error">')[2].partition("</div>")[0]
     assert "<span>" in error, f"nothing is said at {field}"
     assert Reservation.objects.count() == 0
