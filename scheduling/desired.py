@@ -64,6 +64,11 @@ class DesiredReservation:
         """The name on every cluster: `berth-R-131`."""
         return f"berth-{self.id}"
 
+    def longest_minutes(self, at_minute: int) -> int:
+        """The longest job that still fits: all of it before the start, then what is left after the minute now going."""
+        begins = self.start_minute if at_minute < self.start_minute else at_minute + 1
+        return max(1, self.end_minute - begins)
+
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:

@@ -135,6 +135,7 @@ def _context(request: PersonRequest, found: Reservation, at: datetime) -> dict[s
         "sentence": _sentence(found, held, at),
         "blocks": blocks,
         "usage": usage(found, at) if phase in ("scheduled", "active") else (),
+        "usage_of": found.start_at if phase == "scheduled" else at,
         "payer": payer_line(found, held),
         "decisions": _decisions(found),
         "events": [_event(each) for each in events_of("reservation", found.public_id)[:50]],

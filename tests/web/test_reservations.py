@@ -139,7 +139,8 @@ def test_an_active_one_says_what_is_left_and_that_its_work_loses_its_place(visit
         says = words(visit("lead").get(f"/reservations/{approved.public_id}"))
     assert "acme/vision has 2 racks of sol now, 2 d left." in says
     assert "Work that runs in it loses its place on sol within a minute." in says
-    assert "--time=2-00:00:00" in says
+    assert "--time=1-23:59:00" in says
+    assert "time left as of" in says
 
 
 def test_what_is_over_offers_nothing_any_more(visit, approved, words):

@@ -25,7 +25,7 @@ def usage(desired: DesiredState, wanted: DesiredReservation, account: str) -> tu
 
 
 def _job(desired: DesiredState, wanted: DesiredReservation, namespace: str, queue: str) -> dict[str, Any]:
-    seconds = 60 * max(1, wanted.end_minute - max(wanted.start_minute, desired.at_minute))
+    seconds = 60 * wanted.longest_minutes(desired.at_minute)
     nodes = len(set(wanted.nodes) - set(wanted.spares))
     return {
         "apiVersion": "batch/v1",

@@ -21,7 +21,7 @@ def usage(desired: DesiredState, wanted: DesiredReservation, account: str) -> tu
     if flavor.gpus_per_node:
         kind = f"{checked_name('gres type', flavor.gres_type)}:" if flavor.gres_type else ""
         options.append(f"--gres=gpu:{kind}{flavor.gpus_per_node}")
-    options.append(f"--time={walltime(wanted.end_minute - max(wanted.start_minute, desired.at_minute))}")
+    options.append(f"--time={walltime(wanted.longest_minutes(desired.at_minute))}")
     line = " ".join(options)
     return (
         UsageText("Batch job", f"sbatch {line} job.sh"),

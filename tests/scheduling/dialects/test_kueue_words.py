@@ -307,7 +307,7 @@ def test_the_job_to_copy_names_namespace_queue_toleration_rack_and_the_longest_t
     assert job["metadata"]["namespace"] == "climate"
     assert job["metadata"]["labels"] == {
         "kueue.x-k8s.io/queue-name": "rsv-r-131",
-        "kueue.x-k8s.io/max-exec-time-seconds": str(64 * 3600),
+        "kueue.x-k8s.io/max-exec-time-seconds": str(64 * 3600 - 60),
     }
     assert job["spec"]["parallelism"] == 17
     template = job["spec"]["template"]

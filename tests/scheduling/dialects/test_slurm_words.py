@@ -171,9 +171,15 @@ def test_the_lines_to_copy_name_account_reservation_nodes_and_the_longest_time_t
     batch, interactive = SLURM.usage(state, state.reservations[0], "climate")
     assert batch.text == (
         "sbatch --account=climate --reservation=berth-R-131 --partition=nvl72 --nodes=17 --gres=gpu:gb200:4 "
-        "--time=2-16:00:00 job.sh"
+        "--time=2-15:59:00 job.sh"
     )
     assert interactive.text.startswith("srun --account=climate --reservation=berth-R-131 ")
+
+
+def test_the_longest_job_is_the_whole_before_the_start_and_ends_in_time_after_it():
+    wanted = replace(demo_state("slurm").reservations[0], start_minute=100, end_minute=160)
+    longest = [wanted.longest_minutes(at) for at in (0, 99, 100, 101, 158, 159)]
+    assert longest == [60, 60, 59, 58, 1, 1]
 
 
 def test_files_read_back_are_what_was_written():
