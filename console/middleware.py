@@ -1,4 +1,4 @@
-"""What happens around each request: a host for probes, an id, an end to idle sessions, no NUL, the person's zone."""
+"""What happens around each request: a host for probes, an id, an end to idle sessions, text that is kept, a zone."""
 
 import time
 import uuid
@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
 from allocations.events import request_id
+from console.kept_text import SENTENCE, is_kept
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -74,7 +75,7 @@ class IdleSession:
 
 
 class KeepableText:
-    """Text that PostgreSQL has no place for (NUL) is refused before a page sees it; the API looks by itself."""
+    """Text that is not kept (console.kept_text) is refused before a page sees it; the API looks by itself."""
 
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response
@@ -86,13 +87,13 @@ class KeepableText:
         """Raises BadRequest, which handler400 turns into a page."""
         if request.path.startswith("/api/"):
             return
-        in_path = any("\x00" in str(each) for each in kwargs.values())
-        if in_path or _holds_nul(request.GET) or _holds_nul(request.POST):
-            raise BadRequest("What was sent holds a NUL, which no text here may hold.")
+        path_kept = all(is_kept(str(each)) for each in kwargs.values())
+        if not (path_kept and _all_kept(request.GET) and _all_kept(request.POST)):
+            raise BadRequest(SENTENCE)
 
 
-def _holds_nul(sent: QueryDict) -> bool:
-    return any("\x00" in text for name, texts in sent.lists() for text in (name, *texts))
+def _all_kept(sent: QueryDict) -> bool:
+    return all(is_kept(text) for name, texts in sent.lists() for text in (name, *texts))
 
 
 class PersonZone:

@@ -9,6 +9,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from allocations.errors import DomainError, Fault, Invalid
+from console.kept_text import SENTENCE, is_kept
 
 MAX_BODY_BYTES = 1_000_000
 MAX_DEPTH = 20
@@ -44,10 +45,10 @@ def _no_constant(word: str) -> Any:
 
 
 def _check(value: Any, pointer: str, depth: int) -> None:
-    """Refuse what is too deep, and characters that PostgreSQL has no place for."""
+    """Refuse what is too deep, and text that is not kept."""
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise _at(pointer, "A text holds no NUL and no half of a surrogate pair.")
+        if not is_kept(value):
+            raise _at(pointer, SENTENCE)
         return
     if not isinstance(value, (dict, list)):
         return

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from allocations.errors import Fault, NotFound
 from allocations.models import User
 from console.api.body import JsonBody, refuse
+from console.kept_text import is_kept
 from console.models import ApiToken
 
 
@@ -60,7 +61,7 @@ class Endpoint(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         self.at = timezone.now()
-        if any("\x00" in str(each) for each in kwargs.values()):
+        if not all(is_kept(str(each)) for each in kwargs.values()):
             raise NotFound()
         known = self.parameters if request.method in ("GET", "HEAD") else frozenset()
         refuse([_unknown(name) for name in request.query_params if name not in known])
@@ -68,7 +69,7 @@ class Endpoint(APIView):
             [
                 Fault(f"?{name}", "invalid", f"{name} is given once.")
                 for name, values in request.query_params.lists()
-                if len(values) > 1 or "\x00" in values[0]
+                if len(values) > 1 or not is_kept(values[0])
             ]
         )
 

@@ -156,6 +156,7 @@ def test_a_budget_that_is_short_says_by_how_much(world: World, of: Of) -> None:
         ({"purpose": 7}, "invalid", "/purpose"),
         ({"purpose": ""}, "invalid", "/purpose"),
         ({"purpose": "a\x00b"}, "invalid", "/purpose"),
+        ({"purpose": "a\u202eb"}, "invalid", "/purpose"),
         ({"purpose": "a\ud800b"}, "invalid", "/purpose"),
         ({"team": None}, "invalid", "/team"),
         ({"funding": "loan"}, "invalid", "/funding"),

@@ -146,3 +146,25 @@ def test_a_refused_form_gives_hostile_words_back_as_words(world: World, visit: V
 
 def test_words_of_events_are_kept_as_they_were(hostile: tuple[Client, list[str]]) -> None:
     assert Event.objects.filter(sentence=EVIL).exists()
+
+
+@pytest.mark.parametrize("mark", ["\x00", "\u202e", "\u2066"])
+def test_no_page_takes_a_text_that_reads_otherwise_than_it_is(visit: Visit, world: World, mark: str) -> None:
+    """An approver decides by what they read: nothing may turn it around."""
+    reservation = ask(world)
+    for response in (
+        visit("lead").post("/reservations/new", {"purpose": f"for {mark}elihw a"}),
+        visit("approver").post(
+            f"/reservations/{reservation.public_id}/decide", {"verdict": "reject", "reason": f"no{mark}"}
+        ),
+        visit("lead").get("/find", {"q": mark}),
+    ):
+        assert response.status_code == 400
+        assert "turns its direction" in response.content.decode()
+    reservation.refresh_from_db()
+    assert reservation.decision == "requested"
+
+
+def test_other_scripts_and_joined_signs_are_kept(visit: Visit, world: World) -> None:
+    for text in ("\u05d0\u05d1\u05d2", "\u0645\u0631\u062d\u0628\u0627", "\U0001f469\u200d\U0001f680"):
+        assert visit("lead").get("/find", {"q": text}).status_code == 200
