@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
+from ua_parser import parse_os, parse_user_agent
 
 from allocations.services import people
 from allocations.services import sessions as passwords
@@ -34,13 +35,22 @@ class ZoneForm(forms.Form):
     zone = forms.ChoiceField(label="Time zone", choices=_zones)
 
 
+def _device(agent: str) -> str:
+    """Which program on which system a user agent names, "Chrome on Linux"; itself where it names none."""
+    program, system = parse_user_agent(agent), parse_os(agent)
+    if program is None:
+        return agent or "a browser without a name"
+    return program.family if system is None else f"{program.family} on {system.family}"
+
+
 def _shown(request: PersonRequest, status: int = 200, **forms_with_faults: forms.BaseForm) -> HttpResponse:
     """The page; a form that was refused is given and keeps what was typed."""
     user = request.user
+    living = sessions.living(user=user, this_key=request.session.session_key, at=timezone.now())
     context: dict[str, Any] = {
         "form": PasswordChangeForm(user),
         "zone_form": ZoneForm(initial={"zone": user.zone}),
-        "sessions": sessions.living(user=user, this_key=request.session.session_key, at=timezone.now()),
+        "sessions": [(each, _device(each.browser)) for each in living],
         **tokens.section(user),
         **forms_with_faults,
     }

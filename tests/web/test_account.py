@@ -1,5 +1,6 @@
 """Can a person choose their zone, see in which browsers they are signed in, and end one of them?"""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -65,6 +66,26 @@ def test_the_list_of_sessions_names_browsers_and_no_key(sign_in: Callable[[str],
     page = desk.get("/account").content.decode()
     assert "&lt;b&gt;Phone" in page and "<b>Phone" not in page
     assert desk.session.session_key not in page and phone.session.session_key not in page
+
+
+@pytest.mark.parametrize(
+    ("agent", "device"),
+    [
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+            "Chrome on Linux",
+        ),
+        ("Mozilla/5.0 (Macintosh; Intel Mac OS X 14.5; rv:126.0) Gecko/20100101 Firefox/126.0", "Firefox on Mac OS X"),
+        ("curl/8.14.1", "curl"),
+        ("Harbour-Desk", "Harbour-Desk"),
+        ("", "a browser without a name"),
+    ],
+)
+def test_a_session_is_told_by_its_program_and_system(sign_in: Callable[[str], Client], agent: str, device: str) -> None:
+    page = sign_in(agent).get("/account").content.decode()
+    table = page.partition('id="sessions"')[2].partition("</table>")[0]
+    (row,) = re.findall(r'<th scope="row"([^>]*)>([^<]*)</th>', table)
+    assert row == (f' title="{agent}"' if agent else "", device)
 
 
 def test_ending_a_session_signs_that_browser_out_and_no_other(sign_in: Callable[[str], Client], world: World) -> None:
