@@ -52,7 +52,8 @@ def never_possible(ask: Ask) -> Reason:
     asked = ask.least
     where = f"{ask.snapshot.cluster} has at most {_amount(most, ask.unit)} of {ask.flavor.name} that this ask could use"
     limit = " within its block limit" if ask.max_groups is not None else ""
-    shape = f" with {ask.piece_nodes} nodes each" if ask.per_rack else ""
+    each = " each" if asked > 1 else ""
+    shape = f" with {_amount(ask.piece_nodes, 'nodes')}{each}" if ask.per_rack else ""
     sentence = f"{_amount(asked, ask.unit)}{shape} can never be had: {where}{limit}."
     return Reason("never_possible", asked - most, ask.unit, (), None, sentence)
 

@@ -19,7 +19,7 @@ from scheduling.answers import Alternative, Placement
 from scheduling.periods import parse_moment
 from scheduling.spec import ReservationSpec
 
-_UTC_WORDS = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC")
+_UTC_WORDS = re.compile(r"(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d) UTC|T(\d\d:\d\d):\d\dZ)")
 _STEP_WORDS = {1: "one approval", 2: "two approvals", 3: "three approvals"}
 _SHAPES = {"outage": "hatch", "unhealthy": "cross", "nvlink_unhealthy": "cross", "never_possible": "cross"}
 
@@ -76,8 +76,8 @@ def deed_label(form: ReservationForm, starts_at: datetime | None, zone: tzinfo) 
 
 
 def in_zone(sentence: str, zone: tzinfo) -> str:
-    """A sentence of the planner, which speaks UTC, with its moments in the person's zone."""
-    return _UTC_WORDS.sub(lambda at: phrases.moment(parse_moment(f"{at[1]}T{at[2]}:00Z"), zone), sentence)
+    """A sentence from below, where moments are in UTC, with them in the person's zone."""
+    return _UTC_WORDS.sub(lambda at: phrases.moment(parse_moment(f"{at[1]}T{at[2] or at[3]}:00Z"), zone), sentence)
 
 
 def reasons_of(reasons: Iterable[DisclosedReason], zone: tzinfo) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ def _verdict(form: ReservationForm, preview: Preview, zone: tzinfo, at: datetime
 def _where(form: ReservationForm, preview: Preview, placement: Placement) -> str:
     """Which racks, how many nodes of each, and whether this is the first start: the second sentence."""
     blocks = [block.name for block in preview.map if any(rack.is_picked for rack in block.racks)]
-    place = drawings.racks_text(placement.racks) if placement.racks else f"{len(placement.nodes)} nodes"
+    place = _place(placement)
     if blocks and any(blocks):
         place += f" in {'block' if len(blocks) == 1 else 'blocks'} {' and '.join(blocks)}"
     shape = ""
@@ -122,10 +122,15 @@ def _where(form: ReservationForm, preview: Preview, placement: Placement) -> str
         working, spares = len(placement.working_nodes), len(placement.spares)
         if not working % racks and not spares % racks:
             spare = {0: "", racks: " and one spare"}.get(spares, f" and {spares // racks} spares")
-            shape = f", {working // racks} of {whole} nodes each{spare}"
+            shape = f", {working // racks} of {phrases.nodes(whole)}{' each' if racks > 1 else ''}{spare}"
     return (
         f"{place}{shape}. The earliest start {'in your window' if form.cleaned_data['latest_end_at'] else 'there is'}."
     )
+
+
+def _place(placement: Placement) -> str:
+    """Its racks, or how many nodes it has where they are of no rack."""
+    return drawings.racks_text(placement.racks) if placement.racks else phrases.nodes(len(placement.nodes))
 
 
 def _cost(form: ReservationForm, preview: Preview) -> str:
@@ -175,18 +180,29 @@ def _way(form: ReservationForm, preview: Preview, way: Alternative, zone: tzinfo
     start = phrases.moment(moment_of(found.start_minute), zone, at)
     size = phrases.amount(*asked_of({key: getattr(way.spec, key) for key in ("racks", "nodes", "gpus")}))
     length = phrases.duration_words(moment_of(way.spec.duration_minutes) - moment_of(0))
-    racks = drawings.racks_text(found.racks)
+    racks = _place(found)
     title, detail = {
         "later": (f"Start {start}", f"{size} for {length}, after your window"),
         "smaller": (f"Start {start} with {size}", f"the same {length}, on {racks}"),
         "shorter": (f"Start {start} for {length}", f"{size}, on {racks}"),
-        "split": (f"Start {start} over several blocks", f"{racks}; traffic crosses the spine"),
+        "split": _split_words(start, size, racks, way),
         "other_flavor": (f"Start {start} on {way.spec.flavor}", f"{size} for {length} of another flavor"),
         "other_cluster": (f"Start {start} on {found.cluster}", f"{size} for {length}, on {racks}"),
     }.get(way.kind, (f"Start {start}", f"{size} for {length}, on {racks}"))
     spec = _as_typed(way.spec, preview.spec, asked)
     query = query_of(spec, team=asked["team"], cluster=found.cluster, purpose=asked.get("purpose", ""))
     return {"title": title, "detail": detail, "label": "Use this", "url": f"{reverse('reserve')}?{urlencode(query)}"}
+
+
+def _split_words(start: str, size: str, racks: str, way: Alternative) -> tuple[str, str]:
+    """Title and detail of the same amount over more blocks, or as single nodes instead of whole racks."""
+    crosses = way.placement.score["blocks"] > 1
+    detail = (
+        f"{racks}; traffic crosses the spine" if crosses else f"on {racks}" if way.placement.racks else "of no rack"
+    )
+    if way.spec.racks is None:
+        return f"Start {start} with {size} instead of racks", detail
+    return f"Start {start} over several blocks", detail
 
 
 def _as_typed(spec: ReservationSpec, searched: ReservationSpec, asked: Mapping[str, Any]) -> ReservationSpec:

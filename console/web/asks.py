@@ -67,7 +67,8 @@ def gpu_hours_of(reservation: Reservation, from_at: datetime | None = None) -> s
 
 def payer_line(reservation: Reservation, held: queries.Held) -> str:
     """What it takes and from which allocation."""
-    size = phrases.gpus(len(held.nodes) * reservation.flavor.gpus_per_node)
+    per_node = reservation.flavor.gpus_per_node
+    size = phrases.gpus(len(held.nodes) * per_node) if per_node else phrases.nodes(len(held.nodes))
     if reservation.allocation is None:
         return f"{size}, {gpu_hours_of(reservation)}"
     return f"{size}, {gpu_hours_of(reservation)} from {reservation.allocation.public_id}"

@@ -15,6 +15,7 @@ from allocations.models import Event, User
 from console import errors
 from console.web import phrases
 from console.web.access import page
+from console.web.answers import in_zone
 from console.web.asks import ask_deeds, gpu_hours_of
 from console.web.request import PersonRequest, version_of
 from reservations import queries
@@ -46,7 +47,11 @@ def decide(request: PersonRequest, public_id: str) -> HttpResponse:
         if status == 403:
             raise
         context = _context(request.user, timezone.now())
-        context |= {"refused": error.sentence, "refused_id": public_id, "reason": reason}
+        context |= {
+            "refused": in_zone(error.sentence, timezone.get_current_timezone()),
+            "refused_id": public_id,
+            "reason": reason,
+        }
         return render(request, "inbox.html", context, status=status)
     messages.success(request, _told(done, is_yes))
     return redirect("inbox")

@@ -1,6 +1,6 @@
 """The pages of reservations: which are there, and where does this one stand?"""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +22,7 @@ from allocations.queries import events_of
 from console import errors
 from console.web import phrases
 from console.web.access import page
+from console.web.answers import in_zone
 from console.web.asks import ask_deeds, cancel_effects, held_text, own_map, payer_line, withdraw_effects
 from console.web.layout import sign
 from console.web.push_state import next_look_seconds, on_cluster_signs
@@ -118,7 +119,9 @@ def _not_done(request: PersonRequest, public_id: str, error: DomainError) -> Htt
     if status == 403:
         raise error
     found = queries.get_reservation(request.user, public_id)
-    context = _context(request, found, timezone.now()) | {"refused": error.sentence}
+    context = _context(request, found, timezone.now()) | {
+        "refused": in_zone(error.sentence, timezone.get_current_timezone())
+    }
     return render(request, "reservation.html", context, status=status)
 
 
@@ -175,15 +178,18 @@ def _sentence(found: Reservation, held: queries.Held, at: datetime) -> str:
     if found.decision in OPEN:
         return f"{found.team.path} asks for {what}, {when}."
     if phase == "scheduled":
-        return (
-            f"Kept for {found.team.path}: {what}, {when}; it starts in {phrases.duration_words(found.start_at - at)}."
-        )
+        starts = phrases.relative(found.start_at, at) or f"in {phrases.duration_words(found.start_at - at)}"
+        return f"Kept for {found.team.path}: {what}, {when}; it starts {starts}."
     if phase == "active":
-        return f"{found.team.path} has {what} now, {phrases.duration_words(found.end_at - at)} left."
+        return f"{found.team.path} has {what} now, {_left(found.end_at - at)} left."
     if phase == "over":
         return f"{found.team.path} had {what}, {when}."
     word = DECISIONS[found.decision][1]
     return f"{found.team.path} asked for racks of {found.cluster.name}, {when}; it was {word}."
+
+
+def _left(length: timedelta) -> str:
+    return phrases.duration_words(length) if length >= timedelta(minutes=1) else "less than a minute"
 
 
 def _decisions(found: Reservation) -> list[dict[str, Any]]:
@@ -201,13 +207,22 @@ def _decisions(found: Reservation) -> list[dict[str, Any]]:
 def _event(event: Any) -> dict[str, Any]:
     """One line of history."""
     shape, word = EVENTS.get(event.verb, ("ring", event.verb.rpartition(".")[2].replace("_", " ").capitalize()))
+    told, reason = _told(event)
     return {
         "at": event.at,
         "shape": shape,
-        "sentence": f"{word}.",
+        "sentence": " ".join(part for part in (f"{word}.", in_zone(told, timezone.get_current_timezone())) if part),
         "actor": event.actor.name if event.actor else "Berth",
-        "reason": "" if event.verb == "reservation.requested" else event.sentence,  # the page says what was asked
+        "reason": reason,
     }
+
+
+def _told(event: Any) -> tuple[str, str]:
+    """(what Berth tells of it, what a person said)."""
+    if event.verb in ("reservation.requested", "reservation.decided", "reservation.lapsed"):
+        return "", ""  # the page says what was asked and who decided; EVENTS has the words for the rest
+    told = str((event.before or {}).get("sentence", ""))
+    return told, event.sentence.removeprefix(told).strip()
 
 
 def _filtered(request: PersonRequest, asked: dict[str, str], at: datetime) -> QuerySet[Reservation]:

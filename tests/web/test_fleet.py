@@ -82,3 +82,16 @@ def test_nodes_without_racks_are_shown_as_one(visit: Any, words: Any, mine: Any,
     name = Rack.objects.get(is_pseudo=True).name
     says = words(client.get(f"/fleet/mine/{quote(name)}"))
     assert "Nodes without a rack" in says and all(f"n{number}" in says for number in (1, 2, 3))
+
+
+def test_an_ask_for_nodes_without_racks_is_answered_in_words(visit: Any, words: Any, mine: Any, tmp_path: Path) -> None:
+    (tmp_path / "nodes.txt").write_text(BARE)
+    mine("slurm", tmp_path / "nodes.txt")
+    flavor = Flavor.objects.get(cluster__name="mine").name
+    ask = {"team": "acme/vision", "cluster": "mine", "flavor": flavor, "duration": "1 day"}
+    says = words(visit("lead").get("/reservations/new", {**ask, "nodes": "1"}))
+    assert " 1 node. The earliest start there is." in says and "no rack" not in says.partition("Where")[0]
+    says = words(visit("lead").get("/reservations/new", {**ask, "racks": "1", "nodes_per_rack": "1"}))
+    assert "1 rack with 1 node can never be had" in says
+    assert "with 1 node instead of racks" in says
+    assert "several blocks" not in says and "crosses the spine" not in says

@@ -1,5 +1,6 @@
 """Do the pages of reservations show the right ones to the right people, and say what a deed does?"""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -224,3 +225,29 @@ def test_a_page_that_shows_an_older_version_is_told_to_load_again(visit, asked):
     address = f"/reservations/{asked.public_id}/state"
     assert "HX-Refresh" not in visit("lead", htmx=True).get(f"{address}?version={asked.version}")
     assert visit("lead", htmx=True).get(f"{address}?version={asked.version - 1}")["HX-Refresh"] == "true"
+
+
+def test_what_berth_did_is_told_in_the_persons_zone_and_only_what_a_person_said_stands_in_quotes(world, visit, words):
+    reservation = submit(
+        team=world.team, cluster=world.cluster, spec=two_racks(), purpose="x", actor=world.lead, at=NOW
+    )
+    type(world.lead).objects.filter(pk=world.lead.pk).update(zone="Europe/Zurich")
+    at = NOW + timedelta(hours=1)
+    with time_machine.travel(at, tick=False):
+        approve(reservation=reservation, actor=world.approver, at=at, reason="Go on.")
+        response = visit("lead").get(f"/reservations/{reservation.public_id}")
+    told = words(response)
+    assert (
+        "Approved. Placed anew, because its start has passed: from Mon 4 Jan 11:00 instead of Mon 4 Jan 10:00." in told
+    )
+    assert response.content.decode().count('<q class="muted">Go on.</q>') == 2  # beside the decision and in the history
+    assert "Placed anew" not in "".join(re.findall(r"<q.*?</q>", response.content.decode()))
+
+
+@pytest.mark.parametrize(
+    ("before_start", "said"),
+    [(timedelta(seconds=20), "it starts now."), (timedelta(minutes=3), "it starts in 3 min."), (DAY, "in 1 d.")],
+)
+def test_a_start_is_told_in_words(visit, approved, words, before_start, said):
+    with time_machine.travel(approved.start_at - before_start, tick=False):
+        assert said in words(visit("lead").get(f"/reservations/{approved.public_id}"))

@@ -87,5 +87,5 @@ def _compromises(desired: DesiredState) -> Iterator[Compromise]:
             "guarantee_by_reservation_only",
             desired.cluster,
             f"Slurm's shares order the queue and guarantee nothing: the guarantees of {len(held)} "
-            f"{'team is' if len(held) == 1 else 'teams are'} kept by what Berth approves, not by {desired.cluster}.",
+            f"{'team' if len(held) == 1 else 'teams'} are kept by what Berth approves, not by {desired.cluster}.",
         )
