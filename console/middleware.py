@@ -40,7 +40,8 @@ class RequestId:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        token = request_id.set(uuid.uuid4().hex)
+        request.META["REQUEST_ID"] = uuid.uuid4().hex  # for what is logged of the request when it is over
+        token = request_id.set(request.META["REQUEST_ID"])
         try:
             response = self.get_response(request)
             response["X-Request-ID"] = request_id.get()

@@ -224,7 +224,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {
+            "class": "console.log_lines.Line",
+            "format": "%(asctime)s %(levelname)s %(name)s %(request_id)s %(message)s",
+        }
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("BERTH_LOG_LEVEL", "INFO")},
     "loggers": {"axes": {"level": "WARNING"}},

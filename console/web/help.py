@@ -3,11 +3,13 @@
 from django.core.exceptions import BadRequest, RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from allocations.errors import DomainError, NotFound
+from allocations.events import request_id
 from allocations.models import Cluster, Node, Rack, Team
 from allocations.permissions import visible_to
 from console import errors
@@ -124,10 +126,12 @@ def not_from_here(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """What a fault of our own answers: it touches nothing, so that it cannot fail too."""
+    """What a fault of our own answers: without database, session and context, so that it cannot fail too."""
     sentence = "Berth broke off by a fault of its own. Nothing was half done; the log has the request's id."
     if request.path.startswith("/api/"):
         return JsonResponse(
             {**errors.body("unavailable", sentence), "status": 500}, status=500, content_type="application/problem+json"
         )
-    return HttpResponse(f"<!doctype html><title>Berth</title><p>{sentence}</p>", status=500)
+    return HttpResponse(
+        render_to_string("broken.html", {"sentence": sentence, "request_id": request_id.get()}), status=500
+    )
